@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tiller_config::ConfigError;
-use tiller_config::schema::SkillApproval;
+use tiller_config::schema::{ProviderKinds, SkillApproval};
+use tiller_config::{ConfigError, Layer, Problem};
 use tiller_engine::{AlwaysWriter, Permit};
-use tiller_permit::rules::rulefile::RuleProblem;
+use tiller_permit::rules::rulefile::{self, RuleProblem};
+use tiller_permit::trust::{FolderConfig, Status};
 use tiller_permit::{Effect, Policy, Roots, Rule, RuleSet, Source};
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 
+use crate::app::extensions::hooks;
+use crate::app::settings::{self, SharedSettings};
 use crate::app::{Setup, sandbox};
 
 /// Path of the project's rule file in the project.
@@ -23,10 +26,91 @@ pub(crate) fn file(config: &Path) -> PathBuf {
 /// The tool that writes skills.
 const MANAGE: &str = "skill_manage";
 
-/// Everything that decides about calls, and the errors in the files.
+/// A file that restricts and cannot be used. What it forbids is not known, so everything that it may cover asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BadFile {
+    pub(crate) source: Source,
+    /// The file and why, without a full stop.
+    pub(crate) why: String,
+}
+
+impl BadFile {
+    pub(crate) fn new(source: Source, why: impl Into<String>) -> Self {
+        Self { source, why: why.into() }
+    }
+
+    /// The rule that stands for it.
+    pub(crate) fn rule(&self, tools: &ToolCatalog) -> Result<Rule, Notice> {
+        RuleSet::ask_all_for(&self.why, self.source, tools)
+            .map_err(|why| Notice::new(NoticeKind::Internal, why))
+    }
+
+    /// What happened, and what to do.
+    pub(crate) fn notice(&self) -> Notice {
+        Notice::new(NoticeKind::Config, format!("{}.", self.why)).hint(UNTIL)
+    }
+}
+
+/// What a file that cannot be used costs.
+pub(crate) const UNTIL: &str =
+    "Until it is corrected, every call that it may restrict asks; where no one can answer, it is denied.";
+
+/// Files of a trusted folder, besides its rules, that restrict and cannot be used, and what no other reader says of them.
+pub(super) fn bad_of_folder(
+    folder_config: &FolderConfig,
+    kinds: &ProviderKinds,
+) -> (Vec<BadFile>, Vec<Notice>) {
+    let (mut bad, mut notices) = (Vec::new(), Vec::new());
+    if let Err(why) = hooks::read_project(folder_config) {
+        bad.push(BadFile::new(Source::Project, why));
+    }
+    let path = Path::new(settings::PROJECT);
+    match folder_config.text(settings::PROJECT) {
+        Ok(None) => {}
+        Ok(Some(text)) => {
+            let wrong = tiller_config::problems_of(path, &text, Layer::Project, kinds).into_iter().next();
+            let why = |p: Problem| p.to_string().trim_end_matches('.').to_owned();
+            bad.extend(wrong.map(|p| BadFile::new(Source::Project, why(p))));
+        }
+        Err(why) => {
+            let file = BadFile::new(Source::Project, why);
+            // The bytes of a file that was taken are read, and reported, as settings.
+            if folder_config.bytes(settings::PROJECT).is_none() {
+                notices.push(file.notice());
+            }
+            bad.push(file);
+        }
+    }
+    (bad, notices)
+}
+
+/// The person's files that restrict, besides the rules, and cannot be used: settings and memory. One that was usable at
+/// the start is none of them: what was read of it stays in use.
+pub(super) fn others(shared: &Arc<SharedSettings>, memory: &Arc<tiller_memory::Memory>) -> OtherFaults {
+    let (shared, memory) = (Arc::clone(shared), Arc::clone(memory));
+    let unread = Mutex::new(memory.unreadable_rules());
+    Arc::new(move || {
+        let mut unread = unread.lock().unwrap_or_else(PoisonError::into_inner);
+        if !unread.is_empty() {
+            let now = memory.unreadable_rules();
+            *unread = now.into_iter().filter(|(path, _)| unread.iter().any(|(p, _)| p == path)).collect();
+        }
+        let memory = unread.iter().map(|(_, why)| why.clone());
+        shared.unusable().into_iter().chain(memory).map(|why| BadFile::new(Source::User, why)).collect()
+    })
+}
+
+/// What else of the person's cannot be used at present. Cheap, except while something is wrong.
+pub(super) type OtherFaults = Arc<dyn Fn() -> Vec<BadFile> + Send + Sync>;
+
+/// Everything that decides about calls, and the errors in the files. `bad`: files of the folder that restrict and cannot be
+/// used; `others`: the same of the person's, besides the rules. `counts`: a rule file of the folder that cannot be used counts,
+/// also where the folder is not `trusted`.
 pub(super) fn permit(
     setup: &Setup,
-    trusted: bool,
+    [trusted, counts]: [bool; 2],
+    bad: &[BadFile],
+    others: OtherFaults,
     [allow, ask, deny]: [&[String]; 3],
 ) -> Result<(Permit, Policy, Vec<Notice>), Notice> {
     let p = &setup.places;
@@ -40,11 +124,16 @@ pub(super) fn permit(
     let tools = policy.tools.clone();
     let user = file(&p.config);
     let stamp = stamp(&user);
-    add(&mut policy.rules, std::fs::read_to_string(&user).ok(), Source::User, &user, &tools, &mut notices);
-    if trusted {
-        let name = PROJECT;
-        let text = setup.folder_config.bytes(name).map(|b| String::from_utf8_lossy(b).into_owned());
-        add(&mut policy.rules, text, Source::Project, Path::new(name), &tools, &mut notices);
+    let mut own = RuleSet::default();
+    add(&mut own, read(&user), Source::User, &user, &tools, &mut notices);
+    let faults = others();
+    policy.rules.add(own.rules().to_vec(), true);
+    let text = setup.folder_config.text(PROJECT);
+    if trusted || counts && text.is_err() {
+        add(&mut policy.rules, text, Source::Project, Path::new(PROJECT), &tools, &mut notices);
+    }
+    for bad in faults.iter().chain(bad) {
+        policy.rules.push(bad.rule(&tools)?);
     }
     let lists =
         [(Effect::Allow, allow, "--allow"), (Effect::Ask, ask, "ask"), (Effect::Deny, deny, "--deny")];
@@ -67,86 +156,145 @@ pub(super) fn permit(
         let rule = Rule::written(effect, Source::BuiltIn, MANAGE, &policy.tools);
         rule.into_iter().for_each(|rule| policy.rules.push(rule));
     }
-    let permit =
-        Permit::new(policy.clone(), writer(user.clone(), tools.clone())).live(reader(user, stamp, tools));
+    let permit = Permit::new(policy.clone(), writer(user.clone(), tools.clone()));
+    let seen = RulesSeen { stamp, rules: own.rules().to_vec(), faults };
+    let permit = permit.live(reader(user, seen, others, tools));
     Ok((permit, policy, notices))
 }
 
-/// Errors in the person's file.
-pub(crate) fn problems(config: &Path, tools: &ToolCatalog) -> Vec<Notice> {
-    let (user, mut notices) = (file(config), Vec::new());
-    let text = std::fs::read_to_string(&user).ok();
-    add(&mut RuleSet::default(), text, Source::User, &user, tools, &mut notices);
+/// Errors in the files that restrict: the rules of the person and the folder, hooks of the folder, rules of memory.
+pub(crate) fn problems(setup: &Setup) -> Vec<Notice> {
+    let (user, tools, mut notices) = (file(&setup.places.config), setup.tools.catalog(), Vec::new());
+    let mut rules = RuleSet::default();
+    add(&mut rules, read(&user), Source::User, &user, &tools, &mut notices);
+    // Nothing is said of the files of a folder that the user never agreed to.
+    let agreed = |store| matches!(setup.trust(&store), Status::Trusted | Status::Changed(_));
+    let mut bad = Vec::new();
+    if setup.open_store().is_ok_and(agreed) {
+        let text = setup.folder_config.text(PROJECT);
+        add(&mut rules, text, Source::Project, Path::new(PROJECT), &tools, &mut notices);
+        bad = bad_of_folder(&setup.folder_config, &setup.formats.kinds()).0;
+    }
+    let unread = setup.services.memory.unreadable_rules();
+    let memory = unread.into_iter().map(|(_, why)| BadFile::new(Source::User, why));
+    notices.extend(bad.into_iter().chain(memory).map(|bad| bad.notice()));
     notices
 }
 
-/// Inode, length and times of a file; cheap to read.
-type FileStamp = Option<(u64, u64, i64, i64, i64)>;
+/// The text of the person's file; `None`: there is none.
+///
+/// # Errors
+/// As [`BadFile::why`].
+fn read(path: &Path) -> Result<Option<String>, String> {
+    tiller_fs::restricting::read_text(path, rulefile::MAX_BYTES as u64)
+        .map_err(|why| format!("{} {why}", path.display()))
+}
+
+/// Inode, length and times of a path and of what it leads to, or why it leads to nothing; cheap to read.
+type FileStamp = [Result<(u64, u64, i64, i64, i64), std::io::ErrorKind>; 2];
 
 fn stamp(path: &Path) -> FileStamp {
     use std::os::unix::fs::MetadataExt;
-    let meta = std::fs::metadata(path).ok()?;
-    Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ctime_nsec()))
+    let of = |meta: std::io::Result<std::fs::Metadata>| {
+        let of = |m: std::fs::Metadata| (m.ino(), m.len(), m.mtime(), m.mtime_nsec(), m.ctime_nsec());
+        meta.map(of).map_err(|e| e.kind())
+    };
+    [of(std::fs::symlink_metadata(path)), of(std::fs::metadata(path))]
 }
 
-/// Reads the person's file when it changed since the last read. An invalid file (half written, perhaps) changes
-/// nothing.
-fn reader(path: PathBuf, seen: FileStamp, tools: ToolCatalog) -> tiller_engine::RulesReader {
+/// The person's rules as they were read last.
+struct RulesSeen {
+    stamp: FileStamp,
+    /// The last good ones, or what stands for those of a start at which the file could not be used.
+    rules: Vec<Rule>,
+    /// What else could not be used.
+    faults: Vec<BadFile>,
+}
+
+/// Reads the person's file when it changed since the last read. A file that cannot be used (half written, perhaps) changes
+/// nothing. What else could not be used at the start asks until it is corrected.
+fn reader(
+    path: PathBuf,
+    seen: RulesSeen,
+    others: OtherFaults,
+    tools: ToolCatalog,
+) -> tiller_engine::RulesReader {
     let seen = Mutex::new(seen);
     Arc::new(move || {
-        let now = stamp(&path);
-        {
-            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            if *seen == now {
-                return None;
-            }
-            *seen = now;
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let (now, faults) = (stamp(&path), others());
+        if seen.stamp == now && seen.faults == faults {
+            return None;
         }
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(_) => return None,
-        };
-        let mut rules = RuleSet::default();
         let mut notices = Vec::new();
-        if let Err(problem) = tiller_permit::rules::rulefile::load(&text, Source::User, &tools) {
-            let notice = Notice::new(NoticeKind::Config, format!("{}, {problem}", path.display()))
-                .hint("Until it is corrected, the previous rules stay in use.");
-            return Some((None, vec![notice]));
+        if seen.stamp != now {
+            seen.stamp = now;
+            let text = read(&path).map(Option::unwrap_or_default);
+            let loaded = text.and_then(|text| match rulefile::load(&text, Source::User, &tools) {
+                Ok(_) => Ok(text),
+                Err(problem) => Err(format!("{}, {problem}", path.display())),
+            });
+            match loaded {
+                Ok(text) => {
+                    let mut rules = RuleSet::default();
+                    add(&mut rules, Ok(Some(text)), Source::User, &path, &tools, &mut notices);
+                    seen.rules = rules.rules().to_vec();
+                }
+                Err(why) => {
+                    let notice = Notice::new(NoticeKind::Config, why)
+                        .hint("Until it is corrected, the previous rules stay in use.");
+                    notices.push(notice);
+                    if seen.faults == faults {
+                        return Some((None, notices));
+                    }
+                }
+            }
         }
-        add(&mut rules, Some(text), Source::User, &path, &tools, &mut notices);
-        Some((Some(rules.rules().to_vec()), notices))
+        seen.faults = faults;
+        let mut rules = seen.rules.clone();
+        for bad in &seen.faults {
+            match bad.rule(&tools) {
+                Ok(rule) => rules.push(rule),
+                Err(notice) => notices.push(notice),
+            }
+        }
+        Some((Some(rules), notices))
     })
 }
 
-fn add(
+/// Adds the rules of a file to `rules`, or the rule that stands for a file that cannot be used.
+pub(super) fn add(
     rules: &mut RuleSet,
-    text: Option<String>,
+    text: Result<Option<String>, String>,
     source: Source,
     path: &Path,
     tools: &ToolCatalog,
     notices: &mut Vec<Notice>,
 ) {
-    let Some(text) = text else { return };
-    let problems = match tiller_permit::rules::rulefile::load(&text, source, tools) {
+    let loaded = match text {
+        Ok(None) => return,
+        Ok(Some(text)) => {
+            rulefile::load(&text, source, tools).map_err(|problem| format!("{}, {problem}", path.display()))
+        }
+        Err(why) => Err(why),
+    };
+    match loaded {
         Ok(loaded) => {
             rules.add(loaded.rules, true);
-            loaded.problems
+            notices.extend(loaded.problems.iter().map(|p| {
+                Notice::new(NoticeKind::Config, format!("{}, {p}", path.display()))
+                    .hint("Until it is corrected, calls that the rule covers ask.")
+            }));
         }
-        Err(problem) => {
-            // Its content is unknown, so everything that it may have denied needs approval.
-            match RuleSet::ask_all(source, tools) {
+        // Its content is unknown, so everything that it may have denied needs approval.
+        Err(why) => {
+            let bad = BadFile::new(source, why);
+            match bad.rule(tools) {
                 Ok(rule) => rules.push(rule),
-                Err(why) => notices.push(Notice::new(NoticeKind::Internal, why)),
+                Err(notice) => notices.push(notice),
             }
-            vec![problem]
+            notices.push(bad.notice());
         }
-    };
-    for p in problems {
-        notices.push(
-            Notice::new(NoticeKind::Config, format!("{}, {p}", path.display()))
-                .hint("Until it is corrected, calls that the rule covers ask."),
-        );
     }
 }
 
@@ -180,7 +328,9 @@ mod tests {
     fn the_persons_file_is_read_again_when_it_changed() {
         let tmp = tempfile::tempdir().unwrap();
         let path = tmp.path().join("permissions.yaml");
-        let read = reader(path.clone(), stamp(&path), tiller_tool::Registry::built_in().catalog());
+        let seen = RulesSeen { stamp: stamp(&path), rules: Vec::new(), faults: Vec::new() };
+        let others: OtherFaults = Arc::new(Vec::new);
+        let read = reader(path.clone(), seen, others, tiller_tool::Registry::built_in().catalog());
         assert!(read().is_none(), "there is none");
         std::fs::write(&path, "deny:\n  - read_file(.env)\n").unwrap();
         let (rules, wrong) = read().unwrap();
@@ -192,5 +342,120 @@ mod tests {
         assert!(wrong[0].hints[0].contains("previous rules"), "{wrong:?}");
         std::fs::remove_file(&path).unwrap();
         assert_eq!(read().unwrap().0.unwrap().len(), 0, "without a file there are no rules");
+    }
+
+    const GOOD: &str = "deny:\n  - terminal(touch*)\n";
+
+    /// The verdict on `touch x` in full mode.
+    fn verdict(rules: RuleSet) -> tiller_permit::Verdict {
+        let tools = tiller_tool::Registry::built_in().catalog();
+        let mut policy = Policy::new(Roots::new(Path::new("/w"), None, vec![]), tools.clone());
+        policy.rules = rules;
+        // What the command line allows does not take back what is not known.
+        policy.rules.push(Rule::written(Effect::Allow, Source::Session, "terminal(touch*)", &tools).unwrap());
+        let access = tiller_protocol::Access::Run {
+            command: "touch x".into(),
+            folder: "/w".into(),
+            background: false,
+        };
+        let request = tiller_permit::Request {
+            profile: tiller_protocol::Profile::Full,
+            human: tiller_permit::Human::Absent,
+            agent: "main",
+            tool: "terminal",
+            touch: tiller_protocol::Touch::Execute,
+            access: &[access],
+            raw: "{}",
+        };
+        tiller_permit::decide(&policy, &request)
+    }
+
+    #[test]
+    fn a_rule_file_that_cannot_be_used_never_counts_as_none() {
+        let (tmp, tools) = (tempfile::tempdir().unwrap(), tiller_tool::Registry::built_in().catalog());
+        let path = file(tmp.path());
+        let judge = || {
+            let (mut rules, mut notices) = (RuleSet::default(), Vec::new());
+            add(&mut rules, read(&path), Source::User, &path, &tools, &mut notices);
+            (verdict(rules), notices)
+        };
+        let (free, said) = judge();
+        assert!(free.strictness() == 0 && said.is_empty(), "there is none");
+        for good in [GOOD.to_owned(), format!("\u{feff}{GOOD}"), format!("# mine\r{GOOD}")] {
+            std::fs::write(&path, good).unwrap();
+            let (denied, said) = judge();
+            assert!(denied.strictness() == 2 && said.is_empty(), "{denied:?} {said:?}");
+        }
+        std::fs::write(&path, "deny: [\n").unwrap();
+        let mut all = vec![("malformed", judge())];
+        for bad in tiller_fs::testing::BadFile::all() {
+            if bad.make(&path, GOOD) {
+                all.push((bad.name, judge()));
+            }
+        }
+        for (name, (verdict, said)) in all {
+            let tiller_permit::Verdict::Deny { rule, .. } = verdict else { panic!("{name}: {verdict:?}") };
+            assert!(rule.contains("permissions.yaml") && said.len() == 1, "{name}: {rule} {said:?}");
+            assert!(said[0].message.contains("permissions.yaml"), "{name}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn rules_that_were_read_stay_while_their_file_is_bad() {
+        for bad in tiller_fs::testing::BadFile::all() {
+            let tmp = tempfile::tempdir().unwrap();
+            let path = file(tmp.path());
+            std::fs::write(&path, GOOD).unwrap();
+            let seen = RulesSeen { stamp: stamp(&path), rules: Vec::new(), faults: Vec::new() };
+            let none: OtherFaults = Arc::new(Vec::new);
+            let read = reader(path.clone(), seen, none, tiller_tool::Registry::built_in().catalog());
+            if !bad.make(&path, GOOD) {
+                continue;
+            }
+            let (rules, said) = read().unwrap();
+            assert!(rules.is_none() && said[0].hints[0].contains("previous rules"), "{}: {said:?}", bad.name);
+            assert!(read().is_none(), "{}: it is said once", bad.name);
+            tiller_fs::testing::remove(&path);
+            assert_eq!(read().unwrap().0.unwrap().len(), 0, "{}", bad.name);
+        }
+    }
+
+    #[test]
+    fn bad_settings_and_memory_ask_until_they_are_corrected() {
+        let tmp = tempfile::tempdir().unwrap();
+        let path = file(tmp.path());
+        std::fs::write(&path, GOOD).unwrap();
+        let tools = tiller_tool::Registry::built_in().catalog();
+        let good = rulefile::load(GOOD, Source::User, &tools).unwrap().rules;
+        let bad = Arc::new(Mutex::new(vec![BadFile::new(Source::User, "config.toml is not UTF-8 text")]));
+        let seen = RulesSeen { stamp: stamp(&path), rules: good, faults: bad.lock().unwrap().clone() };
+        let others = Arc::clone(&bad);
+        let others: OtherFaults = Arc::new(move || others.lock().unwrap().clone());
+        let read = reader(path.clone(), seen, others, tools);
+        assert!(read().is_none());
+        bad.lock().unwrap().clear();
+        assert_eq!(read().unwrap().0.unwrap().len(), 1, "the file's own rule is left");
+        bad.lock().unwrap().push(BadFile::new(Source::User, "MEMORY.md is a pipe"));
+        let rules = read().unwrap().0.unwrap();
+        assert_eq!((rules.len(), rules[1].words().contains("MEMORY.md is a pipe")), (2, true));
+    }
+
+    #[test]
+    fn each_bad_file_of_a_trusted_folder_restricts() {
+        let tools = tiller_tool::Registry::built_in().catalog();
+        let kinds = tiller_provider::ApiFormats::built_in().kinds();
+        for bad in tiller_fs::testing::BadFile::all() {
+            for name in [".tiller/hooks.toml", settings::PROJECT] {
+                let tmp = tempfile::tempdir().unwrap();
+                std::fs::create_dir(tmp.path().join(".tiller")).unwrap();
+                if !bad.make(&tmp.path().join(name), "") {
+                    continue;
+                }
+                let folder = tiller_permit::trust::discover(tmp.path(), &tools);
+                let (all, _) = bad_of_folder(&folder, &kinds);
+                assert_eq!(all.len(), 1, "{} {name}: {all:?}", bad.name);
+                assert!(all[0].why.starts_with(name), "{} {name}: {all:?}", bad.name);
+            }
+        }
     }
 }

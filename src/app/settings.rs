@@ -30,6 +30,8 @@ pub(crate) struct SharedSettings {
     /// Known keys, which are masked.
     secrets: Mutex<Vec<String>>,
     redactor: Arc<RwLock<Redactor>>,
+    /// Why the person's file has not been usable since the start, where it may restrict something.
+    unusable: Mutex<Option<String>>,
 }
 
 struct SettingsState {
@@ -50,6 +52,7 @@ impl SharedSettings {
             }),
             secrets: Mutex::new(setup.secrets.clone()),
             redactor: Arc::new(RwLock::new(setup.redactor.as_ref().clone())),
+            unusable: Mutex::new(unusable(setup)),
         })
     }
 
@@ -64,6 +67,7 @@ impl SharedSettings {
             state: Mutex::new(SettingsState { sources, good }),
             secrets: Mutex::default(),
             redactor: Arc::default(),
+            unusable: Mutex::default(),
         })
     }
 
@@ -87,7 +91,13 @@ impl SharedSettings {
             return Err(notice);
         }
         state.good = loaded.config;
+        *self.unusable.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(state.good.clone())
+    }
+
+    /// Why the person's file has not been usable since the start, without a full stop. What it restricts is not known.
+    pub(crate) fn unusable(&self) -> Option<String> {
+        self.unusable.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// As [`Self::read`], with the resulting providers.
@@ -220,6 +230,13 @@ impl SharedSettings {
             shared.redactor.read().unwrap_or_else(PoisonError::into_inner).may_grow(text)
         })
     }
+}
+
+/// The first error in the person's file, where that may restrict something.
+pub(crate) fn unusable(setup: &Setup) -> Option<String> {
+    let user = setup.sources.user.as_ref()?;
+    let first = setup.config.problems.iter().find(|p| p.source == *user)?;
+    tiller_config::may_restrict(user).then(|| first.to_string().trim_end_matches('.').to_owned())
 }
 
 /// As [`SharedSettings::trust`], on `sources`.

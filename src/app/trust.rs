@@ -1,21 +1,23 @@
 //! The question about the folder's files, which the engine asks, and the check whether the user still trusts them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiller_config::Places;
 use tiller_config::agents::Origin;
+use tiller_config::schema::ProviderKinds;
 use tiller_engine::{TrustCheck, TrustGrant, TrustLoss, TrustOffer};
 use tiller_hooks::{HookSource, Hooks};
 use tiller_permit::Source;
 use tiller_permit::trust::{Change, FolderConfig, Status};
+use tiller_protocol::ToolCatalog;
 use tiller_protocol::ask::{TrustChange, TrustItem, TrustKind};
-use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 use tiller_skills::Library;
 use tiller_store::Store;
 
 use crate::app::definitions::mcp::McpSetup;
+use crate::app::rules::PROJECT;
 use crate::app::settings::SharedSettings;
 use crate::app::{definitions, definitions::workflows, extensions};
 
@@ -67,7 +69,7 @@ pub(super) fn offer(
         if !yes {
             return Ok(TrustGrant::default());
         }
-        let mut agreed = rules(&folder_config, &after.tools)?;
+        let mut agreed = rules(&folder_config, &after.tools, &after.shared.kinds())?;
         if let Some(wrong) = after.shared.trust(&folder_config) {
             agreed.settings = true;
             agreed.faults.extend(wrong);
@@ -166,21 +168,20 @@ fn marked(items: Vec<TrustItem>, changes: &[Change]) -> Vec<TrustItem> {
 }
 
 /// The project's rules, from the bytes that the person agreed to, and the errors in them.
-fn rules(folder_config: &FolderConfig, tools: &ToolCatalog) -> Result<TrustGrant, String> {
-    let Some(bytes) = folder_config.bytes(crate::app::rules::PROJECT) else {
-        return Ok(TrustGrant::default());
-    };
-    let text = String::from_utf8_lossy(bytes);
-    let (rules, problems) = match tiller_permit::rules::rulefile::load(&text, Source::Project, tools) {
-        Ok(loaded) => (loaded.rules, loaded.problems),
-        // Their content is unknown, so everything that they may have denied needs approval.
-        Err(problem) => (vec![tiller_permit::RuleSet::ask_all(Source::Project, tools)?], vec![problem]),
-    };
-    let wrong = problems.iter().map(|p| {
-        Notice::new(NoticeKind::Config, format!("{}, {p}", crate::app::rules::PROJECT))
-            .hint("Until it is corrected, calls that the rule covers ask.")
-    });
-    Ok(TrustGrant { faults: wrong.collect(), rules, ..TrustGrant::default() })
+fn rules(
+    folder_config: &FolderConfig,
+    tools: &ToolCatalog,
+    kinds: &ProviderKinds,
+) -> Result<TrustGrant, String> {
+    let (mut rules, mut faults) = (tiller_permit::RuleSet::default(), Vec::new());
+    let text = folder_config.text(PROJECT);
+    crate::app::rules::add(&mut rules, text, Source::Project, Path::new(PROJECT), tools, &mut faults);
+    let (bad, wrong) = crate::app::rules::bad_of_folder(folder_config, kinds);
+    faults.extend(wrong);
+    for bad in bad {
+        rules.push(bad.rule(tools).map_err(|notice| notice.message)?);
+    }
+    Ok(TrustGrant { faults, rules: rules.rules().to_vec(), ..TrustGrant::default() })
 }
 
 #[cfg(test)]

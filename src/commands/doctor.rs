@@ -134,10 +134,12 @@ const CHECKS: &[DoctorCheck] = &[
         wrong(all, mend).unwrap_or_else(|| (Health::Ok, s.places.config.display().to_string(), None))
     }),
     ("settings", "rules", |s| {
-        let all =
-            rules::problems(&s.places.config, &s.tools.catalog()).into_iter().map(|n| n.message).collect();
-        wrong(all, "Until it is corrected, calls that the rule covers ask.")
-            .unwrap_or_else(|| (Health::Ok, "permissions.yaml has no errors".into(), None))
+        let all = rules::problems(s).into_iter().map(|n| n.message).collect();
+        wrong(
+            all,
+            "Until it is corrected, calls that it may cover ask, or are denied where no one can answer.",
+        )
+        .unwrap_or_else(|| (Health::Ok, "permissions.yaml has no errors".into(), None))
     }),
     ("settings", "agents", |s| {
         let trusted = s.open_store().is_ok_and(|store| s.trust(&store).may_load());

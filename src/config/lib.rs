@@ -44,6 +44,7 @@ pub use load::{
 pub use places::{Places, PluginPlace};
 pub use problem::{ConfigError, Problem};
 pub use schema::{Config, Embeddings, McpServer, McpTransport, PackageCache, Sandbox, SearchEngine, Web};
+pub use text::may_restrict;
 pub use write::{change_private, write_private};
 
 #[cfg(test)]

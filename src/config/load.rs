@@ -264,9 +264,9 @@ impl Stack<'_> {
     }
 
     fn bytes(&mut self, path: &Path, bytes: &[u8], layer: Layer) {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => self.text(path, text, layer),
-            Err(_) => self.problems.push(Problem::file(path, "is not UTF-8 text")),
+        match tiller_fs::restricting::text_of(bytes.to_vec()) {
+            Ok(text) => self.text(path, &text, layer),
+            Err(why) => self.problems.push(Problem::file(path, why)),
         }
     }
 

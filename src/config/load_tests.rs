@@ -216,13 +216,13 @@ fn odd_files_are_problems_not_hangs() {
         load(&Sources { user: Some(path.into()), kinds: kinds(), ..Sources::default() }).problems
     };
     assert_eq!(read(&dir.path().join("none.toml")), vec![]);
-    assert!(read(dir.path())[0].message.contains("not a regular file"));
+    assert!(read(dir.path())[0].message.contains("is a folder"));
     let latin = dir.path().join("latin.toml");
     fs::write(&latin, b"# caf\xe9\n").unwrap();
     assert_eq!(read(&latin)[0].at, Some((1, 6)));
     let big = dir.path().join("big.toml");
     fs::write(&big, "#".repeat(2 << 20)).unwrap();
-    assert!(read(&big)[0].message.contains("1 MiB"));
+    assert!(read(&big)[0].message.contains("larger than 1024 KiB"));
     let deep = dir.path().join("deep.toml");
     fs::write(&deep, format!("a = {}", "[".repeat(100_000))).unwrap();
     assert_eq!(read(&deep).len(), 1);
@@ -283,6 +283,23 @@ proptest! {
             for problem in problems_of(Path::new("x"), &text, layer, &kinds()) {
                 prop_assert!(!problem.to_string().is_empty());
             }
+        }
+    }
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_an_error_and_may_restrict() {
+    let tmp = tempfile::tempdir().unwrap();
+    let path = tmp.path().join(FILE);
+    assert!(!crate::may_restrict(&path) && crate::text::read(&path).unwrap().is_none());
+    for (text, restricts) in [("[ui]\nthem = 1\n", false), ("[hooks]\nx = 1\n", true), ("a = [", true)] {
+        fs::write(&path, text).unwrap();
+        assert_eq!(crate::may_restrict(&path), restricts, "{text}");
+    }
+    for bad in tiller_fs::testing::BadFile::all() {
+        if bad.make(&path, "[ui]\n") {
+            let said = crate::text::read(&path).unwrap_err().to_string();
+            assert!(crate::may_restrict(&path) && said.contains(bad.said), "{}: {said}", bad.name);
         }
     }
 }

@@ -71,33 +71,28 @@ impl Source<'_> {
 
 /// The text of a file; `None` when there is none.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, Problem> {
-    let wrong = |e: std::io::Error| Problem::file(path, format!("cannot be read: {e}"));
-    let meta = match std::fs::metadata(path) {
-        Ok(meta) => meta,
-        Err(e)
-            if e.kind() == std::io::ErrorKind::NotFound || e.kind() == std::io::ErrorKind::NotADirectory =>
-        {
-            return Ok(None);
-        }
-        Err(e) => return Err(wrong(e)),
+    let wrong = |why: String| Problem::file(path, why);
+    let Some(bytes) = tiller_fs::restricting::read_bytes(path, LARGEST).map_err(wrong)? else {
+        return Ok(None);
     };
-    // Reading a pipe would block.
-    if !meta.is_file() {
-        return Err(Problem::file(path, "is not a regular file"));
-    }
-    if meta.len() > LARGEST {
-        return Err(Problem::file(path, "is larger than 1 MiB"));
-    }
-    let bytes = std::fs::read(path).map_err(wrong)?;
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) => {
-            let good = error.utf8_error().valid_up_to();
-            let bytes = error.into_bytes();
-            let before = String::from_utf8_lossy(&bytes[..good]).into_owned();
-            let source = Source { path, text: &before };
-            Err(source.problem(before.len(), "", "is not UTF-8 from this position on"))
-        }
+    let at = std::str::from_utf8(&bytes).err().map(|error| {
+        let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let text = String::from_utf8_lossy(good);
+        Source { path, text: &text }.at(text.len())
+    });
+    tiller_fs::restricting::text_of(bytes).map(Some).map_err(|why| Problem { at, ..wrong(why) })
+}
+
+/// Sections that restrict nothing. Any other one may: with a file that is not used its hooks, limits or sandbox are lost.
+const HARMLESS: &[&str] = &["model", "tiers", "providers", "ui", "embeddings", "detach", "media"];
+
+/// Whether a settings file may hold something that restricts: it cannot be read, or has a section that can.
+pub fn may_restrict(path: &Path) -> bool {
+    let Ok(text) = read(path) else { return true };
+    let text = text.unwrap_or_default();
+    match parse(&Source { path, text: &text }).map(|root| root.body) {
+        Ok(Body::Table(pairs)) => pairs.iter().any(|(key, _)| !HARMLESS.contains(&key.as_str())),
+        _ => true,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Extended attributes and access lists of files, for all rooms that replace files, files with several names, lock
-//! files, regular files that are opened without following links, and folders and archives of strangers, which are
-//! copied and unpacked within limits.
+//! files, regular files that are opened without following links, files that restrict, and folders and archives of
+//! strangers, which are copied and unpacked within limits.
 //!
 //! May use: nothing of this project. Not here: how a file is replaced (`tool/files`), states of a workspace
 //! (`snapshot`), and which files are secret (`protocol`).
@@ -10,6 +10,9 @@ pub mod attributes;
 pub mod links;
 pub mod lock;
 mod regular;
+pub mod restricting;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use attributes::Attributes;
 pub use regular::open_regular;

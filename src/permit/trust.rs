@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,23 @@ impl FolderConfig {
     /// The content that was hashed, by path relative to the folder.
     pub fn bytes(&self, path: &str) -> Option<&[u8]> {
         self.found.iter().find(|f| f.item.path == path).and_then(|f| f.bytes.as_deref())
+    }
+
+    /// The text of a file that restricts, from the content that was hashed; `None`: there is no such file.
+    ///
+    /// # Errors
+    /// A sentence without a full stop that begins with the file's path: it was not taken, as a link or a folder is not, or it
+    /// is not UTF-8.
+    pub fn text(&self, path: &str) -> Result<Option<String>, String> {
+        let at = |found: &&FoundFile| {
+            found.item.path == path || found.bytes.is_none() && Path::new(path).starts_with(&found.item.path)
+        };
+        let Some(found) = self.found.iter().find(at) else { return Ok(None) };
+        let Some(bytes) = &found.bytes else {
+            let why = found.item.detail.trim_end_matches(": never loaded");
+            return Err(format!("{} cannot be used ({why})", found.item.path));
+        };
+        tiller_fs::restricting::text_of(bytes.clone()).map(Some).map_err(|why| format!("{path} {why}"))
     }
 
     /// The decision as it is stored.
@@ -272,7 +289,14 @@ impl Search<'_> {
         for (i, part) in path.components().enumerate() {
             at.push(part);
             walked.push(part);
-            let Ok(meta) = fs::symlink_metadata(&at) else { return };
+            let meta = match fs::symlink_metadata(&at) {
+                Ok(meta) => meta,
+                Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
+                // It may be there, and restrict.
+                Err(e) => {
+                    return self.add(refused(path, kind, &format!("cannot be read, {e}: never loaded")));
+                }
+            };
             if meta.file_type().is_symlink() {
                 self.add(link(&at, &walked, kind));
                 return;
@@ -281,7 +305,9 @@ impl Search<'_> {
                 return;
             }
             if i + 1 == count {
-                if meta.is_dir() {
+                if meta.is_dir() && FILES.iter().any(|(file, _)| Path::new(file) == path) {
+                    self.add(refused(path, kind, "a folder in the place of a file: never loaded"));
+                } else if meta.is_dir() {
                     self.list(path, kind, depth);
                 } else if meta.is_file() {
                     self.add(file(&at, path, kind, meta.len(), self.tools));

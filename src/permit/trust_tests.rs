@@ -254,3 +254,30 @@ fn what_became_a_pipe_or_a_link_is_neither_waited_for_nor_followed() {
         assert!(found.item.detail.contains("never loaded"), "{:?}", found.item);
     }
 }
+
+/// Each kind of bad file at each path of a file that restricts, and at the folder above it.
+#[test]
+fn a_file_that_cannot_be_used_is_listed_and_no_text() {
+    for bad in tiller_fs::testing::BadFile::all() {
+        for path in [".tiller/permissions.yaml", ".tiller/hooks.toml", ".tiller/config.toml"] {
+            let dir = tempfile::tempdir().unwrap();
+            write(dir.path(), path, "");
+            if !bad.make(&dir.path().join(path), "deny:\n  - terminal(touch*)\n") {
+                continue;
+            }
+            let found = discover(dir.path(), &crate::testing::tools());
+            let said = found.text(path).unwrap_err();
+            assert!(said.starts_with(path), "{}: {said}", bad.name);
+            assert_eq!(status(&found, None), Status::New, "{}: it is asked about", bad.name);
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    symlink("/nowhere", dir.path().join(".tiller")).unwrap();
+    let said = discover(dir.path(), &crate::testing::tools()).text(".tiller/permissions.yaml").unwrap_err();
+    assert!(said.contains("a link to /nowhere"), "{said}");
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), ".tiller/permissions.yaml", "\u{feff}deny: []\n");
+    let found = discover(dir.path(), &crate::testing::tools());
+    assert_eq!(found.text(".tiller/permissions.yaml"), Ok(Some("deny: []\n".into())));
+    assert_eq!(found.text(".tiller/hooks.toml"), Ok(None));
+}

@@ -35,7 +35,7 @@ pub(crate) fn read(
 pub(crate) fn problem_notice(problems: &[Problem]) -> Option<Notice> {
     let mut notice = Problem::notice(problems)?;
     notice.hints =
-        vec!["A file with an error is ignored as a whole; `tiller agents list` shows the others.".into()];
+        vec!["A file with an error is not used, nor is the agent that it replaces; `tiller agents list` shows the others.".into()];
     Some(notice)
 }
 

@@ -73,9 +73,9 @@ pub(crate) fn load_project(
     folder_config: &FolderConfig,
     tools: &ToolCatalog,
 ) -> (usize, Vec<Notice>) {
-    let Some(bytes) = folder_config.bytes(file::PROJECT) else { return (0, Vec::new()) };
-    match file::read(&String::from_utf8_lossy(bytes)) {
-        Ok(read) => {
+    match read_project(folder_config) {
+        Ok(None) => (0, Vec::new()),
+        Ok(Some(read)) => {
             let changed = file::changed(project, folder_config, tools);
             let faults = hooks.set_trusted(&HookSource::Project, &read, None, changed);
             let notice = |fault: &_| Notice::new(NoticeKind::Config, format!("{}, {fault}.", file::PROJECT));
@@ -83,9 +83,18 @@ pub(crate) fn load_project(
             (rows.count(), faults.iter().map(notice).collect())
         }
         Err(why) => {
-            let notice = Notice::new(NoticeKind::Config, format!("{}, {why}.", file::PROJECT))
-                .hint("Until it is corrected, none of the project's hooks run.");
+            let notice = Notice::new(NoticeKind::Config, format!("{why}."))
+                .hint("Until it is corrected, none of the project's hooks run, and every call asks.");
             (0, vec![notice])
         }
     }
+}
+
+/// The hooks in the folder's file, from the bytes that were hashed; `None`: there is no such file.
+///
+/// # Errors
+/// The file and why, without a full stop.
+pub(crate) fn read_project(folder_config: &FolderConfig) -> Result<Option<schema::Hooks>, String> {
+    let Some(text) = folder_config.text(file::PROJECT)? else { return Ok(None) };
+    file::read(&text).map(Some).map_err(|why| format!("{}, {why}", file::PROJECT))
 }

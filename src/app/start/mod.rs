@@ -12,6 +12,7 @@ use tiller_engine::{
     KeyStore, Open, Redaction, Roles, RunLimits, SessionOptions, SettingsSource, Startup, UserServices,
 };
 use tiller_hooks::HookSource;
+use tiller_permit::Source;
 use tiller_permit::trust::Status;
 use tiller_protocol::{ModelRef, Notice, NoticeKind};
 use tiller_provider::registry::Local;
@@ -137,7 +138,12 @@ impl Running {
             .problems
             .iter()
             .map(|p| {
-                Notice::new(NoticeKind::Config, p.to_string()).hint("The last valid settings stay in use.")
+                let hint = match setup.sources.user.as_ref() == Some(&p.source) && shared.unusable().is_none()
+                {
+                    true => "Until it is corrected, the file is not used.",
+                    false => rules::UNTIL,
+                };
+                Notice::new(NoticeKind::Config, p.to_string()).hint(hint)
             })
             .collect();
         notices.extend(server_problems);
@@ -191,8 +197,19 @@ impl Running {
         let logs = logs::start(&log, (setup.env)("TILLER_LOG").as_deref(), Arc::clone(&redact))
             .map_err(|why| notices.push(Notice::new(NoticeKind::Config, why)))
             .ok();
-        let (permit, policy, wrong) =
-            rules::permit(&setup, trusted, [&start.rules.allow, &start.rules.ask, &start.rules.deny])?;
+        // Files that were trusted and changed restrict, too, as far as they can.
+        let counts = trusted || matches!(status, Status::Changed(_));
+        let (bad, wrong) = if counts {
+            rules::bad_of_folder(&setup.folder_config, &setup.formats.kinds())
+        } else {
+            Default::default()
+        };
+        notices.extend(wrong);
+        let others = rules::others(&shared, &setup.services.memory);
+        let unread = setup.services.memory.unreadable_rules();
+        notices.extend(unread.into_iter().map(|(_, why)| rules::BadFile::new(Source::User, why).notice()));
+        let lists = [&start.rules.allow[..], &start.rules.ask, &start.rules.deny];
+        let (permit, policy, wrong) = rules::permit(&setup, [trusted, counts], &bad, others, lists)?;
         notices.extend(wrong);
         let (roles, wrong) =
             definitions::read(&setup.places, &setup.folder_config, trusted, &setup.tools.catalog());

@@ -49,7 +49,8 @@ pub struct Definitions {
 
 impl Definitions {
     /// Reads all definitions. `config` is the person's configuration folder; `given`, of the project, is empty until the folder is
-    /// trusted. Every mistake is reported; what has one is left out, and nothing else is. Blocks.
+    /// trusted. Every mistake is reported; what has one is left out, and the
+    /// definition that it replaces by the name of its file, which may do more. Blocks.
     pub fn load(
         config: &Path,
         given: &[ProjectFile<'_>],
@@ -137,7 +138,9 @@ impl DefinitionFile {
 fn folder(path: &Path) -> (Vec<DefinitionFile>, Vec<Problem>) {
     let entries = match std::fs::read_dir(path) {
         Ok(entries) => entries,
-        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound) => return (Vec::new(), Vec::new()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && !path.is_symlink() => {
+            return (Vec::new(), Vec::new());
+        }
         Err(e) => return (Vec::new(), vec![Problem::file(path, format!("the folder cannot be read: {e}"))]),
     };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
@@ -157,16 +160,9 @@ fn folder(path: &Path) -> (Vec<DefinitionFile>, Vec<Problem>) {
 /// # Errors
 /// A part of a sentence, when it cannot be read.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
-    use std::io::Read;
-    let meta = std::fs::metadata(path).map_err(|e| e.to_string())?;
-    // Reading a pipe would block.
-    if !meta.is_file() {
-        return Err("it is not a file".into());
-    }
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
-    file.take(LARGEST as u64 + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
-    Ok(bytes)
+    let bytes =
+        tiller_fs::restricting::read_start(path, LARGEST as u64 + 1).map_err(|why| format!("it {why}"))?;
+    bytes.ok_or_else(|| "it was removed meanwhile".to_owned())
 }
 
 /// Puts the definitions of one layer over those of the layers below.
@@ -178,15 +174,18 @@ fn layer(
     problems: &mut Vec<Problem>,
 ) {
     let mut here: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let mut bad: Vec<String> = Vec::new();
     for DefinitionFile { path, content } in files {
+        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
         let bytes = match content {
             Ok(bytes) => bytes,
             Err(why) => {
                 problems.push(Problem::file(&path, format!("the file cannot be read: {why}")));
+                bad.extend(stem);
                 continue;
             }
         };
-        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        let stem = stem.unwrap_or_default();
         match definition(&path, &stem, from, &bytes, known) {
             Ok(it) => match here.get(&it.name) {
                 Some(first) => {
@@ -199,7 +198,14 @@ fn layer(
                     all.insert(it.name.clone(), Arc::new(it));
                 }
             },
-            Err(wrong) => problems.extend(wrong),
+            Err(wrong) => {
+                problems.extend(wrong);
+                bad.push(stem);
+            }
         }
+    }
+    // One of a layer below may do more than the one that cannot be used.
+    for name in bad.into_iter().filter(|name| !here.contains_key(name)) {
+        all.remove(&name);
     }
 }

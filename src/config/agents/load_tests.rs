@@ -74,7 +74,7 @@ fn the_files_are_all_in_the_list() {
 }
 
 #[test]
-fn the_later_layer_wins_and_a_bad_file_hides_nothing() {
+fn the_later_layer_wins_and_a_bad_file_leaves_nothing_in_its_place() {
     let home = tempfile::tempdir().unwrap();
     let agents = home.path().join("agents");
     fs::create_dir(&agents).unwrap();
@@ -98,8 +98,9 @@ fn the_later_layer_wins_and_a_bad_file_hides_nothing() {
     let of = |name: &str| all.get(name).map(|d| (d.from, d.description.clone()));
     assert_eq!(of("coder"), Some((Origin::Project, "ours".into())));
     assert_eq!(of("own"), Some((Origin::Project, "ours".into())));
-    assert_eq!(of("worker"), Some((Origin::User, "mine".into())));
-    assert_eq!(of("reviewer").unwrap().0, Origin::BuiltIn);
+    // The one that each replaces may do more.
+    assert_eq!((of("worker"), of("reviewer")), (None, None));
+    assert_eq!(of("architect").unwrap().0, Origin::BuiltIn);
     assert_eq!(of("linked"), None);
     let at = |name: &str| agents.join(name).display().to_string();
     let begins = [
@@ -132,4 +133,18 @@ fn a_name_that_is_none_gets_the_nearest() {
     let (all, _) = load(Path::new(""), &[]);
     assert_eq!(all.no_such("codr"), "there is no agent `codr`; did you mean `coder`?");
     assert!(all.no_such("xyzzy").ends_with("repo-monitor, reviewer, worker"), "{}", all.no_such("xyzzy"));
+}
+
+#[test]
+fn a_bad_file_leaves_out_the_definition_that_it_replaces() {
+    for bad in tiller_fs::testing::BadFile::all() {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("agents")).unwrap();
+        if !bad.make(&home.path().join("agents/coder.md"), &text("mine")) {
+            continue;
+        }
+        let (all, wrong) = load(home.path(), &[]);
+        assert!(all.get("coder").is_none() && all.get("worker").is_some(), "{}", bad.name);
+        assert!(wrong.iter().any(|said| said.contains("coder.md")), "{}: {wrong:?}", bad.name);
+    }
 }

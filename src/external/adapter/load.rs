@@ -56,7 +56,8 @@ struct Read {
 
 impl Adapters {
     /// The built-in ones, then every `*.toml` of `folders` in order (the person's, then a *trusted* project's); a later
-    /// one replaces an earlier one of the same name. A file with an error is left out and reported.
+    /// one replaces an earlier one of the same name. A file with an error is left out and reported, and with it the one that
+    /// has the name of the file.
     pub fn new(folders: &[PathBuf]) -> Self {
         Self { folders: folders.into(), read: Arc::default() }
     }
@@ -93,14 +94,25 @@ impl Read {
             all.add(Path::new(name), text);
         }
         for folder in folders {
-            let Ok(entries) = std::fs::read_dir(folder) else { continue };
+            let entries = match std::fs::read_dir(folder) {
+                Ok(entries) => entries,
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound && !folder.is_symlink() => continue,
+                Err(e) => {
+                    let message =
+                        format!("the folder cannot be read: {e}; no program is available until it can");
+                    all.problems.push(Problem { source: folder.clone(), at: None, message });
+                    // Any of them may be replaced there by one that may do less.
+                    all.all.clear();
+                    continue;
+                }
+            };
             let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
             paths.retain(|p| p.extension().is_some_and(|e| e == "toml"));
             paths.sort();
             for path in paths {
                 match read(&path) {
                     Ok(text) => all.add(&path, &text),
-                    Err(message) => all.problems.push(Problem { source: path, at: None, message }),
+                    Err(message) => all.fault(Problem { source: path, at: None, message }),
                 }
             }
         }
@@ -110,20 +122,22 @@ impl Read {
     fn add(&mut self, path: &Path, text: &str) {
         match parse(path, text) {
             Ok(adapter) => _ = self.all.insert(adapter.name.clone(), Arc::new(adapter)),
-            Err(problem) => self.problems.push(problem),
+            Err(problem) => self.fault(problem),
         }
+    }
+
+    /// A file that cannot be used. The adapter that it replaces by its name is left out with it: it may do more.
+    fn fault(&mut self, problem: Problem) {
+        if let Some(stem) = problem.source.file_stem() {
+            self.all.remove(&*stem.to_string_lossy());
+        }
+        self.problems.push(problem);
     }
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    let meta = std::fs::metadata(path).map_err(|e| format!("cannot be read: {e}"))?;
-    if !meta.is_file() {
-        return Err("is not a regular file".into());
-    }
-    if meta.len() > LARGEST {
-        return Err("is larger than 256 KiB".into());
-    }
-    std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}"))
+    let text = tiller_fs::restricting::read_text(path, LARGEST)?;
+    text.ok_or_else(|| "cannot be read: it was removed meanwhile".to_owned())
 }
 
 /// Parses one adapter.
@@ -294,5 +308,18 @@ mod tests {
         assert!(all.get("codex").is_some());
         assert_eq!(all.problems().len(), 1);
         assert!(all.problems()[0].to_string().contains("c.toml:1:8:"), "{}", all.problems()[0]);
+    }
+
+    #[test]
+    fn a_bad_file_leaves_out_the_adapter_that_it_replaces() {
+        for bad in tiller_fs::testing::BadFile::all() {
+            let tmp = tempfile::tempdir().unwrap();
+            if !bad.make(&tmp.path().join("codex.toml"), "name = \"codex\"\n") {
+                continue;
+            }
+            let all = Adapters::new(&[tmp.path().into()]);
+            assert!(all.get("codex").is_none() && all.get("claude").is_some(), "{}", bad.name);
+            assert_eq!(all.problems().len(), 1, "{}", bad.name);
+        }
     }
 }

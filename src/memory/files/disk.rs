@@ -276,7 +276,9 @@ fn read_file(path: &Path) -> Result<Option<(String, u32)>, String> {
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            return tiller_fs::restricting::nothing_at(path).map(|()| None);
+        }
         Err(e) => return Err(format!("cannot be read: {e}")),
     };
     let meta = file.metadata().map_err(|e| format!("cannot be read: {e}"))?;

@@ -54,7 +54,7 @@ pub use plan::{Edit, Planned, Route};
 pub use power::RuleFilePlace;
 pub use screen::screen;
 pub use seen::UnconfinedCall;
-pub(crate) use seen::{Stamp, stamp};
+pub(crate) use seen::{Stamp, stamp, stamp_of_link};
 
 use crate::screen::FindSecret;
 use disk::Slot;

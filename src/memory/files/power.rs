@@ -53,7 +53,16 @@ impl SinceUnconfined {
 impl RuleFilePlace {
     /// The file; `None`: there is none, or it cannot be read.
     pub fn document(&self) -> Option<Document> {
-        self.slot.read().ok().flatten().map(|text| Document::parse(&text))
+        self.read_rules().ok().flatten()
+    }
+
+    /// The document that [`Self::document`] reads; `None`: there is no file.
+    ///
+    /// # Errors
+    /// When it cannot be read: its rules are then not known.
+    pub fn read_rules(&self) -> Result<Option<Document>, MemoryError> {
+        let text = self.slot.read()?;
+        Ok(text.map(|text| Document::parse(text.strip_prefix('\u{feff}').unwrap_or(&text))))
     }
 
     /// The file; an empty document where there is none.
@@ -107,6 +116,12 @@ impl Memory {
         let mut all: Vec<RuleFilePlace> = own.chain([settings]).collect();
         all.dedup_by(|a, b| a.path == b.path);
         all
+    }
+
+    /// Memory files whose rules are not known, since they cannot be read: path and a sentence without a full stop.
+    pub fn unreadable_rules(&self) -> Vec<(PathBuf, String)> {
+        let why = |file: RuleFilePlace| Some((file.path.clone(), file.read_rules().err()?.to_string()));
+        self.rule_files().into_iter().filter_map(why).collect()
     }
 
     /// Entries, each as a path and a line, whose last writer may have had text of others.

@@ -27,7 +27,15 @@ pub(crate) type Stamp = Option<(u64, u64, i64, i64, i64, i64)>;
 
 /// The present stamp of a file.
 pub(crate) fn stamp(path: &Path) -> Stamp {
-    let meta = std::fs::metadata(path).ok()?;
+    stamp_from(&std::fs::metadata(path).ok()?)
+}
+
+/// The present stamp of a link itself, which may lead to nothing; of any other file, its stamp.
+pub(crate) fn stamp_of_link(path: &Path) -> Stamp {
+    stamp_from(&std::fs::symlink_metadata(path).ok()?)
+}
+
+fn stamp_from(meta: &std::fs::Metadata) -> Stamp {
     Some((meta.len(), meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()))
 }
 

@@ -12,7 +12,7 @@ use tiller_store::Store;
 
 use super::index::{RuleCall, RuleIndex};
 use super::matcher::{ActionRule, of_others, parse};
-use crate::files::{Document, Entry, Memory, RuleFilePlace, Stamp, stamp};
+use crate::files::{Document, Entry, Memory, RuleFilePlace, Stamp, stamp, stamp_of_link};
 
 /// Most rules of all memory files.
 const RULES: usize = 1_000;
@@ -71,7 +71,7 @@ struct FileRule {
 struct RuleFault {
     /// Name of the file.
     label: &'static str,
-    /// Path of the file, and the line of the entry.
+    /// Path of the file, and the line of the entry; empty where it is about the whole file.
     place: (String, String),
     /// Without a full stop.
     why: String,
@@ -83,6 +83,9 @@ const NAMED: usize = 60;
 impl RuleFault {
     /// As the start of a sentence, with the entry that is meant.
     fn as_sentence(&self) -> String {
+        if self.place.1.is_empty() {
+            return self.why.clone();
+        }
         let text = Entry::of_line(&self.place.1).text;
         let (named, cut) = match text.char_indices().nth(NAMED) {
             Some((end, _)) => (&text[..end], "..."),
@@ -213,8 +216,10 @@ impl RuleBook {
 
     fn of_files(&self) -> Arc<FileRules> {
         let files = self.memory.rule_files();
-        let stamps: Vec<(PathBuf, Stamp)> =
-            files.iter().map(|file| (file.path.clone(), stamp(&file.path))).collect();
+        let stamps: Vec<(PathBuf, Stamp)> = files
+            .iter()
+            .flat_map(|file| [stamp(&file.path), stamp_of_link(&file.path)].map(|s| (file.path.clone(), s)))
+            .collect();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, rules)) = &*read
             && *known == stamps
@@ -225,7 +230,22 @@ impl RuleBook {
         self.memory.look();
         self.memory.note_unconfined_entries(None);
         let mut found = FileRules::default();
+        let before = read.as_ref().map(|(_, rules)| Arc::clone(rules)).unwrap_or_default();
         for file in &files {
+            // Rules that were read once stay in force while their file cannot be read.
+            if let Err(error) = file.read_rules() {
+                let path = file.path.to_string_lossy().into_owned();
+                let kept = before.rules.iter().filter(|rule| rule.place.0 == path).cloned();
+                let rules = found.rules.len();
+                found.rules.extend(kept);
+                if found.rules.len() > rules {
+                    let why = format!(
+                        "{error}; its rules as they were read before stay in use until it is corrected"
+                    );
+                    found.faults.push(RuleFault { label: file.label, place: (path, String::new()), why });
+                }
+                continue;
+            }
             for entry in live(file) {
                 let text = &entry.text;
                 let place = || (file.path.to_string_lossy().into_owned(), entry.line());

@@ -175,11 +175,11 @@ fn hostile_files_are_bounded_and_never_wait() {
         faults[0].ends_with("is no rule: there are 1000 rules before it, and no more count"),
         "{faults:?}"
     );
-    // Larger than a memory file may be, and no text.
+    // Larger than a memory file may be, and no text: the rules that were read stay.
     std::fs::write(&path, "- x [when: read]\n".repeat(100_000)).unwrap();
-    assert_eq!(book.rules(&store), []);
+    assert_eq!(book.rules(&store).len(), RULES);
     std::fs::write(&path, [0xff, 0xfe, b'-', b' ', 0, b'\n']).unwrap();
-    assert_eq!(book.rules(&store), []);
+    assert_eq!(book.rules(&store).len(), RULES);
 }
 
 fn rustix_mkfifo(path: &Path) {
@@ -390,4 +390,25 @@ fn a_call_costs_the_same_whatever_vanished_from_the_files_before() {
         .wait()
         .unwrap();
     assert!(book.rules(&store).is_empty());
+}
+
+#[test]
+fn rules_stay_while_their_file_cannot_be_read() {
+    for bad in tiller_fs::testing::BadFile::all() {
+        let text = "- No pushing. [never: terminal \"git push*\"]\n";
+        let (dir, store, book) = book(text);
+        assert_eq!((book.rules(&store).len(), book.memory.unreadable_rules().len()), (1, 0));
+        let path = dir.path().join("MEMORY.md");
+        if !bad.make(&path, text) {
+            continue;
+        }
+        assert_eq!(book.rules(&store).len(), 1, "{}", bad.name);
+        let said = book.new_faults();
+        assert!(said.len() == 1 && said[0].contains("MEMORY.md"), "{}: {said:?}", bad.name);
+        assert_eq!(book.memory.unreadable_rules().len(), 1, "{}", bad.name);
+        tiller_fs::testing::remove(&path);
+        assert_eq!((book.rules(&store).len(), book.memory.unreadable_rules().len()), (0, 0), "{}", bad.name);
+        std::fs::write(&path, format!("\u{feff}{text}")).unwrap();
+        assert_eq!(book.rules(&store).len(), 1, "the mark of UTF-8 is left out");
+    }
 }

@@ -80,6 +80,8 @@ pub struct Rule {
     /// The tools of this program. A rule about a path holds for every tool that comes to the path in the same way.
     tools: ToolCatalog,
     argument: Option<Argument>,
+    /// It stands for a file that cannot be used: the file, and why.
+    fault: Option<String>,
 }
 
 /// The part in brackets, as text, as a host and as a path.
@@ -155,6 +157,7 @@ impl Rule {
             tool: Pattern::new(tool.strip_prefix(names::FOREIGN).unwrap_or(tool))?,
             argument: argument.map(Argument::new).transpose()?,
             tools: tools.clone(),
+            fault: None,
         })
     }
 
@@ -180,8 +183,19 @@ impl Rule {
         &self.text
     }
 
+    /// The same rule, which stands for a file that cannot be used. `fault`: the file and why, without a full stop. What the
+    /// file forbids is not known, so no rule of the session takes it back.
+    #[must_use]
+    pub fn for_fault(mut self, fault: impl Into<String>) -> Self {
+        self.fault = Some(fault.into());
+        self
+    }
+
     /// For people: `yours: allow terminal(git status*)`.
     pub fn words(&self) -> String {
+        if let Some(fault) = &self.fault {
+            return format!("{fault}, so every call needs approval");
+        }
         format!("{}: {} {}", self.source.word(), self.effect.word(), self.text)
     }
 
@@ -426,12 +440,20 @@ impl RuleSet {
         self.add(rules, false);
     }
 
-    /// The rule that stands for a file which cannot be read: everything asks.
+    /// The rule that stands for a line which cannot be read: everything asks.
     ///
     /// # Errors
     /// Never in practice: the rule is fixed.
     pub fn ask_all(source: Source, tools: &ToolCatalog) -> Result<Rule, String> {
         Rule::parse(Effect::Ask, source, "*", tools)
+    }
+
+    /// The rule that stands for a file which cannot be used, as [`Rule::for_fault`]: everything asks.
+    ///
+    /// # Errors
+    /// As [`Self::ask_all`].
+    pub fn ask_all_for(fault: &str, source: Source, tools: &ToolCatalog) -> Result<Rule, String> {
+        Ok(Self::ask_all(source, tools)?.for_fault(fault))
     }
 
     /// All of them.
@@ -470,6 +492,7 @@ impl RuleSet {
             .filter(|r| r.effect == Effect::Ask && r.matches(agent, tool, subject, roots))
             .filter(|r| {
                 !matches!(r.source, Source::BuiltIn | Source::User)
+                    || r.fault.is_some()
                     || session.is_none_or(|s| s < r.specificity())
             })
             .max_by(|a, b| (a.specificity(), a.source, a.text()).cmp(&(b.specificity(), b.source, b.text())));

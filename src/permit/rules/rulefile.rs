@@ -35,7 +35,7 @@ use tiller_protocol::{RuleArgument, ToolCatalog};
 use tiller_shell::{Part, analyse};
 
 /// Largest file.
-const MAX_BYTES: usize = 256 * 1024;
+pub const MAX_BYTES: usize = 256 * 1024;
 /// Most rules of one file.
 const MAX_RULES: usize = 2_000;
 
@@ -105,12 +105,13 @@ impl<'de> Deserialize<'de> for Item {
 ///
 /// # Errors
 /// When it is no YAML of this form; then nothing of it is known, and the caller adds
-/// [`RuleSet::ask_all`], or keeps the last good one.
+/// [`RuleSet::ask_all_for`], or keeps the last good one.
 pub fn load(text: &str, source: Source, tools: &ToolCatalog) -> Result<RuleFile, RuleProblem> {
     if text.len() > MAX_BYTES {
         return Err(RuleProblem { line: 0, text: format!("the file is larger than {MAX_BYTES} bytes") });
     }
-    if text.lines().all(|l| l.trim().is_empty() || l.trim_start().starts_with('#')) {
+    // A lone carriage return ends a line of YAML, too.
+    if text.split(['\n', '\r']).all(|l| l.trim().is_empty() || l.trim_start().starts_with('#')) {
         return Ok(RuleFile::default());
     }
     let file: File = serde_saphyr::from_str(text).map_err(|e| RuleProblem {

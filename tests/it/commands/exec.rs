@@ -680,3 +680,28 @@ fn the_memory_file_of_a_folder_is_used_with_trust_alone() {
         server.requests().iter().map(|r| r.text().contains("The mirror is at mirror.example")).collect();
     assert_eq!(told, [false, true]);
 }
+
+/// Each kind of bad file in the place of each file that restricts: the call that the good one denies is refused, the file is
+/// named, and the start does not wait for a pipe.
+#[test]
+fn a_file_that_restricts_and_cannot_be_used_is_refused_and_named() {
+    let good = "deny:\n  - terminal(touch*)\n";
+    for (name, text) in [("config/permissions.yaml", good), ("data/MEMORY.md", "- x\n")] {
+        for bad in tiller_fs::testing::BadFile::all() {
+            let server = ScriptServer::start([shell("c1", "touch RAN"), says("done")]);
+            let place = Place::anthropic(&server);
+            let path = place.home.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            if !bad.make(&path, text) {
+                continue;
+            }
+            let out = place.run(&["exec", "--profile", "full", "--allow", "terminal(touch*)", "go"]);
+            let case = format!("{name} {}: {out:?}", bad.name);
+            assert_eq!((out.code, place.work.join("RAN").exists()), (Some(3), false), "{case}");
+            assert!(out.stderr.contains(path.file_name().unwrap().to_str().unwrap()), "{case}");
+            let doctor = place.run(&["doctor"]);
+            let rules = doctor.stdout.lines().find(|l| l.contains("rules")).unwrap_or_default().to_owned();
+            assert!(rules.contains(path.file_name().unwrap().to_str().unwrap()), "{case}: {}", doctor.stdout);
+        }
+    }
+}
