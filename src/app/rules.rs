@@ -10,6 +10,7 @@ use tiller_permit::rules::rulefile::RuleProblem;
 use tiller_permit::{Effect, Policy, Roots, Rule, RuleSet, Source};
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 
+use crate::app::extensions::hooks;
 use crate::app::{Setup, sandbox};
 
 /// Path of the project's rule file in the project.
@@ -33,7 +34,9 @@ pub(super) fn permit(
     let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
     let home = (setup.env)("HOME").map(PathBuf::from);
     let around = Arc::new(tiller_watch::GitSurroundings::new(setup.children()));
-    let mut policy = Policy::new(Roots::new(&setup.project, home, own), setup.tools.catalog()).within(around);
+    let mut roots = Roots::new(&setup.project, home, own);
+    roots.hook_files = hooks::files(setup).iter().map(|path| setup.project.join(path)).collect();
+    let mut policy = Policy::new(roots, setup.tools.catalog()).within(around);
     policy.sandboxed = sandbox::confines_reading(setup);
     policy.writable = sandbox::caches(setup);
     let mut notices = Vec::new();
