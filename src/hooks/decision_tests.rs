@@ -181,8 +181,10 @@ fn code_in_the_output_of_later_hooks_is_ignored() {
 /// Reading ends soon, whatever is printed.
 #[test]
 fn long_output_is_read_in_time() {
-    for text in ["{", "{\"a\":", "{\"a\":\"", "[{\"a\":[1,", "\u{1b}[", "{\"a\":\"\\\""] {
-        let text = text.repeat(HOOK_OUTPUT / text.len());
+    for text in ["{", "{\"a\":", "{\"a\":\"", "[{\"a\":[1,", "\u{1b}[", "{\"a\":\"\\\"", "\n{"] {
+        let text =
+            format!("{}{}", " \n".repeat(HOOK_OUTPUT / 32), text.repeat(HOOK_OUTPUT / 32 / text.len()));
+        // What it comes to is shown by the other tests.
         let _ = said(&text);
     }
 }

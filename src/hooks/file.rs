@@ -84,10 +84,60 @@ impl Own {
     /// file, and no other hook is known to use it.
     fn concerns(&self, path: &str) -> bool {
         let file = Path::new(path);
-        let stem = file.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+        let separates = |c: char| !c.is_alphanumeric() && !"_-".contains(c);
+        let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        // Imports of some languages leave the ending out.
+        let name = name.trim_start_matches('.').split('.').next().unwrap_or_default();
         self.named.iter().any(|named| named == file)
-            || self.texts.contains(&*stem)
+            || self.texts.split(separates).any(|word| word == name)
             || self.named.iter().any(|named| named.starts_with(FOLDER))
                 && !self.of_others.iter().any(|of| of == file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each change is the concern of the hooks that use the file, and of no other one.
+    #[test]
+    fn a_change_concerns_the_hooks_that_use_the_file() {
+        const HOOKS: &str = "[[before-tool-call]]\ncommand = \"sh .tiller/hooks/a.sh >>a.log\"\n\
+            [[before-tool-call]]\ncommand = \"sh .tiller/hooks/b.sh\"\n[[notification]]\ncommand = \"true\"\n";
+        let names = |change: &dyn Fn(&dyn Fn(&str, &str))| {
+            let dir = tempfile::tempdir().unwrap();
+            let write = |path: &str, text: &str| {
+                let path = dir.path().join(path);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            };
+            write(PROJECT, HOOKS);
+            write(".tiller/hooks/a.sh", ". .tiller/hooks/lib.sh; echo x >>.tiller/hooks/state\n");
+            write(".tiller/hooks/b.sh", "exit 0\n");
+            for path in [".tiller/hooks/lib.sh", ".tiller/hooks/state", ".tiller/hooks/b.log", "a.log"] {
+                write(path, "1\n");
+            }
+            let trusted = discover(dir.path(), &ToolCatalog::default()).items();
+            change(&write);
+            let changed = changed(dir.path(), &trusted, &ToolCatalog::default());
+            let all = read(HOOKS).unwrap();
+            let found = events(&all).map(|(event, hook)| changed(event, hook).unwrap_or_default());
+            found.collect::<Vec<_>>()
+        };
+        let (a, b, lib) = (".tiller/hooks/a.sh", ".tiller/hooks/b.sh", ".tiller/hooks/lib.sh");
+        assert_eq!(names(&|_| {}), ["", "", ""]);
+        assert_eq!(names(&|write| write(a, "2\n")), [a, "", ""]);
+        assert_eq!(names(&|write| write(b, "2\n")), ["", b, ""]);
+        // It lies beside the other hook's file as well, and no command names it.
+        assert_eq!(names(&|write| write(lib, "2\n")), [lib, lib, ""]);
+        for written in [".tiller/hooks/state", ".tiller/hooks/b.log", "a.log"] {
+            assert_eq!(names(&|write| write(written, "2\n")), ["", "", ""], "{written}");
+        }
+        let more = format!("{HOOKS}[[agent-end]]\ncommand = \"true\"\n");
+        assert_eq!(names(&|write| write(PROJECT, &more)), ["", "", ""]);
+        let other = HOOKS.replace("sh .tiller/hooks/b.sh", "true");
+        let now = names(&|write| write(PROJECT, &other));
+        assert_eq!((now[0].as_str(), now[1].as_str()), ("", PROJECT));
+        assert_eq!(names(&|write| write(PROJECT, "")), [PROJECT; 3]);
     }
 }

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value};
 
+/// Most `{` that are read in vain: each may cost the reading of many nested ones.
+const TRIES: usize = 10_000;
+
 /// The objects in an output, and what could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -28,6 +31,8 @@ pub(crate) enum Broken {
 pub(crate) fn find(stdout: &[u8]) -> Found {
     let text = plain(&String::from_utf8_lossy(stdout));
     let mut found = Found::default();
+    let first = text.find(|c| !blank(c)).unwrap_or(text.len());
+    let mut tries = 0;
     let mut at = 0;
     while let Some(next) = text[at..].find('{') {
         let start = at + next;
@@ -38,16 +43,26 @@ pub(crate) fn find(stdout: &[u8]) -> Found {
             found.objects.push(fields);
         } else {
             at = start + 1;
-            found.broken = found.broken.max(Some(sign(&text[..start], &rest[1..])));
+            tries += 1;
+            if tries == TRIES {
+                // What stands behind it may be a denial.
+                found.broken = Some(Broken::First);
+                return found;
+            }
+            found.broken = found.broken.max(Some(sign(start == first, &text[..start], &rest[1..])));
         }
     }
     found
 }
 
-/// How strong a sign a `{` between these texts is.
-fn sign(before: &str, after: &str) -> Broken {
-    let blank = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '\u{feff}' | '\u{fffd}');
-    if before.chars().all(blank) {
+/// What may stand before the beginning of a text or a line.
+fn blank(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || matches!(c, '\u{feff}' | '\u{fffd}')
+}
+
+/// How strong a sign a `{` between these texts is. `first`: nothing but blanks stands before it.
+fn sign(first: bool, before: &str, after: &str) -> Broken {
+    if first {
         Broken::First
     } else if before.chars().rev().take_while(|c| *c != '\n').all(blank) {
         Broken::Line

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use tiller_config::ConfigError;
 use tiller_hooks::claude::{self, Imported};
-use tiller_hooks::{HookAnswer, HookScene, Hooks, file};
+use tiller_hooks::{HookAnswer, HookScene, HookSource, Hooks, file};
 use tiller_permit::{Human, Policy, Request, Roots, Rule, Verdict};
 use tiller_plugins::PluginState;
 use tiller_protocol::notice::sentence;
@@ -45,7 +45,8 @@ fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let rows = hooks.rows();
     let line = |row: &HookRow| if json { json_line(row) } else { line(row) };
     let mut text: String = rows.iter().map(line).collect();
-    if !trusted && setup.folder_config.bytes(file::PROJECT).is_some() && !json {
+    let are_there = rows.iter().any(|row| row.source == HookSource::Project.words());
+    if !trusted && !are_there && setup.folder_config.bytes(file::PROJECT).is_some() && !json {
         text.push_str("The hooks of this folder are not loaded: `tiller trust` shows them.\n");
     }
     if rows.is_empty() && text.is_empty() && !json {
