@@ -104,6 +104,7 @@ mod tests {
     fn a_change_concerns_the_hooks_that_use_the_file() {
         const HOOKS: &str = "[[before-tool-call]]\ncommand = \"sh .tiller/hooks/a.sh >>a.log\"\n\
             [[before-tool-call]]\ncommand = \"sh .tiller/hooks/b.sh\"\n[[notification]]\ncommand = \"true\"\n";
+        const A: &str = ". .tiller/hooks/lib.sh; echo x >>.tiller/hooks/state\n";
         let names = |change: &dyn Fn(&dyn Fn(&str, &str))| {
             let dir = tempfile::tempdir().unwrap();
             let write = |path: &str, text: &str| {
@@ -112,7 +113,7 @@ mod tests {
                 std::fs::write(path, text).unwrap();
             };
             write(PROJECT, HOOKS);
-            write(".tiller/hooks/a.sh", ". .tiller/hooks/lib.sh; echo x >>.tiller/hooks/state\n");
+            write(".tiller/hooks/a.sh", A);
             write(".tiller/hooks/b.sh", "exit 0\n");
             for path in [".tiller/hooks/lib.sh", ".tiller/hooks/state", ".tiller/hooks/b.log", "a.log"] {
                 write(path, "1\n");
@@ -126,7 +127,7 @@ mod tests {
         };
         let (a, b, lib) = (".tiller/hooks/a.sh", ".tiller/hooks/b.sh", ".tiller/hooks/lib.sh");
         assert_eq!(names(&|_| {}), ["", "", ""]);
-        assert_eq!(names(&|write| write(a, "2\n")), [a, "", ""]);
+        assert_eq!(names(&|write| write(a, &format!("{A}\n"))), [a, "", ""]);
         assert_eq!(names(&|write| write(b, "2\n")), ["", b, ""]);
         // It lies beside the other hook's file as well, and no command names it.
         assert_eq!(names(&|write| write(lib, "2\n")), [lib, lib, ""]);
