@@ -159,7 +159,7 @@ fn a_hook_stays_trusted_while_its_log_and_other_hooks_change() {
     let guard =
         "name = \"guard\"\nmatch = \"write_file(*.txt)\"\ncommand = \"sh tools/guard.sh >>guard.log\"\n";
     let other = "[[notification]]\ncommand = \"sh tools/other.sh\"\n";
-    place.file(".tiller/hooks.toml", format!("[[before-tool-call]]\n{guard}\n{other}"));
+    place.file(".tiller/hooks.toml", &format!("[[before-tool-call]]\n{guard}\n{other}"));
     place.file("tools/guard.sh", "echo ran; echo 'by the project' >&2; exit 2\n");
     place.file("tools/other.sh", "exit 0\n");
     place.file("guard.log", "");
