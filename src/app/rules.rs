@@ -117,7 +117,9 @@ pub(super) fn permit(
     let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
     let home = (setup.env)("HOME").map(PathBuf::from);
     let around = Arc::new(tiller_watch::GitSurroundings::new(setup.children()));
-    let mut policy = Policy::new(Roots::new(&setup.project, home, own), setup.tools.catalog()).within(around);
+    let mut roots = Roots::new(&setup.project, home, own);
+    roots.hook_files = hooks::files(setup).iter().map(|path| setup.project.join(path)).collect();
+    let mut policy = Policy::new(roots, setup.tools.catalog()).within(around);
     policy.sandboxed = sandbox::confines_reading(setup);
     policy.writable = sandbox::caches(setup);
     let mut notices = Vec::new();

@@ -67,6 +67,8 @@ pub(super) fn offer(
         }
         store.trust().set(&name, yes, folder_config.items()).wait().map_err(|e| e.to_string())?;
         if !yes {
+            // Those of an earlier yes no longer ask.
+            after.hooks.remove(&HookSource::Project);
             return Ok(TrustGrant::default());
         }
         let mut agreed = rules(&folder_config, &after.tools, &after.shared.kinds())?;

@@ -181,30 +181,35 @@ fn renamed(
 pub(crate) fn decision(fields: &Map<String, Value>) -> Result<Decision, String> {
     let own = Map::new();
     let specific = fields.get("hookSpecificOutput").and_then(Value::as_object).unwrap_or(&own);
+    let reason = text_field(specific, "permissionDecisionReason")
+        .or_else(|| text_field(fields, "reason"))
+        .or_else(|| text_field(fields, "stopReason"));
+    let is = |fields: &Map<String, Value>, name: &str, words: &[&str]| {
+        fields.get(name).and_then(Value::as_str).is_some_and(|word| words.contains(&word))
+    };
+    let stops = fields.get("continue") == Some(&Value::Bool(false));
+    // A denial counts whatever stands beside it.
+    if stops || is(specific, "permissionDecision", &["deny"]) || is(fields, "decision", &["block", "deny"]) {
+        let reason = reason.unwrap_or_else(|| "it gave no reason".into());
+        return Ok(Decision { deny: Some(reason), ..Decision::default() });
+    }
     let word = |fields: &Map<String, Value>, name: &str| match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(word)) => Ok(Some(word.clone())),
         Some(_) => Err(format!("its {name} is not a string")),
     };
-    let stops = fields.get("continue") == Some(&Value::Bool(false));
-    let denied = match (word(specific, "permissionDecision")?, word(fields, "decision")?) {
-        (Some(word), _) if word == "deny" => true,
-        (_, Some(word)) if word == "block" || word == "deny" => true,
-        // `ask` cannot be passed on: the rules of permissions decide whether to ask.
-        (Some(word), _) if !matches!(word.as_str(), "allow" | "ask" | "defer") => {
-            return Err("its permissionDecision is unknown".into());
-        }
-        (_, Some(word)) if !matches!(word.as_str(), "approve" | "allow") => {
-            return Err("its decision is unknown".into());
-        }
-        _ => stops,
-    };
-    let reason = text_field(specific, "permissionDecisionReason")
-        .or_else(|| text_field(fields, "reason"))
-        .or_else(|| text_field(fields, "stopReason"));
+    let permission = word(specific, "permissionDecision")?;
+    if permission.as_ref().is_some_and(|word| !matches!(word.as_str(), "allow" | "ask" | "defer")) {
+        return Err("its permissionDecision is unknown".into());
+    }
+    if word(fields, "decision")?.is_some_and(|word| !matches!(word.as_str(), "approve" | "allow")) {
+        return Err("its decision is unknown".into());
+    }
+    let asks = permission.as_deref() == Some("ask");
     let arguments = specific.get("updatedInput").filter(|v| v.is_object());
     Ok(Decision {
-        deny: denied.then(|| reason.unwrap_or_else(|| "it gave no reason".into())),
+        deny: None,
+        ask: asks.then(|| reason.unwrap_or_else(|| "it gave no reason".into())),
         arguments: arguments.map(|theirs| renamed(theirs, |(ours, theirs)| (theirs, ours))),
         result: None,
         add: text_field(specific, "additionalContext"),
@@ -281,6 +286,11 @@ mod tests {
         assert_eq!(said(json!({"continue": false})).unwrap().deny.as_deref(), Some("it gave no reason"));
         let changed = json!({"hookSpecificOutput": {"updatedInput": {"file_path": "b"}}});
         assert_eq!(said(changed).unwrap().arguments, Some(json!({"path": "b"})));
+        let ask =
+            json!({"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "sure?"}});
+        assert_eq!(said(ask).unwrap().ask.as_deref(), Some("sure?"));
+        let beside = json!({"decision": "block", "hookSpecificOutput": {"permissionDecision": 7}});
+        assert!(said(beside).unwrap().deny.is_some());
         assert!(said(json!({"decision": "maybe"})).is_err());
         assert!(said(json!({"decision": 1})).is_err());
     }

@@ -16,8 +16,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// Most bytes of a text in the input of a hook.
 pub const HOOK_INPUT: usize = 1 << 20;
-/// Most bytes that a hook may print.
+/// Most bytes of what a hook prints that are read; the rest is dropped.
 pub const HOOK_OUTPUT: usize = 1 << 20;
+/// Bytes after which a hook that goes on printing is stopped: until then its exit code can tell what it decided.
+const ENDLESS: usize = 64 << 20;
 /// Most bytes of its standard error that are kept.
 const ERRORS: usize = 16 << 10;
 /// Processes that a hook may have at once.
@@ -33,7 +35,7 @@ pub enum CommandEnd {
     /// With this exit code, or 128 and the number of the signal.
     Exit(i32),
     TimedOut,
-    /// It printed more than [`HOOK_OUTPUT`].
+    /// It printed more than [`HOOK_OUTPUT`], and ended with exit code 0 or did not end.
     TooMuch,
     /// It could not be started; the reason.
     NotStarted(String),
@@ -114,7 +116,7 @@ impl Started {
         }
         let (stdout, stderr) = tokio::join!(self.out.rest(), self.errors.rest());
         let over = stdout.len() > HOOK_OUTPUT;
-        let end = if over && matches!(end, CommandEnd::Exit(_)) { CommandEnd::TooMuch } else { end };
+        let end = if over && end == CommandEnd::Exit(0) { CommandEnd::TooMuch } else { end };
         CommandRun { end, stdout, stderr, took: Duration::ZERO }
     }
 }
@@ -122,7 +124,7 @@ impl Started {
 /// What comes from a pipe, up to a limit; what is beyond it is read and dropped, so that the writer does not wait.
 struct Output {
     kept: Arc<Mutex<Vec<u8>>>,
-    /// More than the limit has come.
+    /// More than [`ENDLESS`] has come.
     over: Arc<Notify>,
     task: AbortOnDropHandle<()>,
 }
@@ -133,12 +135,14 @@ impl Output {
         let (into, tell) = (Arc::clone(&kept), Arc::clone(&over));
         let task = AbortOnDropHandle::new(tokio::spawn(async move {
             let mut chunk = vec![0; 16 << 10];
+            let mut came = 0_usize;
             while let Ok(n @ 1..) = pipe.read(&mut chunk).await {
+                came = came.saturating_add(n);
                 let mut kept = lock(&into);
                 // One byte more shows that there was more.
                 let room = (most + 1).saturating_sub(kept.len());
                 kept.extend(&chunk[..n.min(room)]);
-                if kept.len() > most {
+                if came > ENDLESS {
                     tell.notify_one();
                 }
             }

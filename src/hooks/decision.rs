@@ -1,20 +1,28 @@
 //! What a run decides: by its exit code, its JSON, or its failure.
+//!
+//! A denial is never lost: exit code 2 denies whatever was printed, and an object that denies counts wherever it stands
+//! in the output, and however the run ended.
 
 use serde_json::{Map, Value};
 use tiller_tool::text;
 
 use crate::command::{CommandEnd, CommandRun, HOOK_OUTPUT};
+use crate::objects::{Broken, Found};
 
 /// Most bytes of a reason.
 const REASON: usize = 2_000;
 /// Most bytes of text that one hook adds.
 const ADDED: usize = 10_000;
+/// Fields of the JSON of a hook.
+const KNOWN: [&str; 6] = ["decision", "reason", "arguments", "result", "add", "tell"];
 
 /// What one hook said.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Decision {
     /// The reason of a denial.
     pub deny: Option<String>,
+    /// The hook leaves the decision to the user; why.
+    pub ask: Option<String>,
     /// The arguments in place of the call's.
     pub arguments: Option<Value>,
     /// The result in place of the call's.
@@ -25,17 +33,57 @@ pub(crate) struct Decision {
     pub tell: Option<String>,
 }
 
-/// The decision, or why the hook failed, as part of a sentence.
-pub(crate) fn decide(ran: &CommandRun, claude: bool) -> Result<Decision, String> {
-    match &ran.end {
-        CommandEnd::Exit(0) => output(&ran.stdout, claude),
-        CommandEnd::Exit(2) => Ok(Decision { deny: Some(reason(&ran.stderr)), ..Decision::default() }),
-        CommandEnd::Exit(code) => Err(with_errors(format!("it failed with exit code {code}"), &ran.stderr)),
-        CommandEnd::TimedOut => Err("it took too long and was stopped".into()),
-        CommandEnd::TooMuch => Err(format!("it printed more than {} MB and was stopped", HOOK_OUTPUT >> 20)),
-        CommandEnd::NotStarted(why) => Err(format!("it could not be started: {why}")),
-        CommandEnd::Cancelled => Err("it was stopped with what it was asked about".into()),
+/// Why a hook decided nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// Part of a sentence.
+    pub why: String,
+    /// The hook may have meant to deny, or did not get to decide: a call asks. Otherwise the failure is only reported.
+    pub asks: bool,
+}
+
+impl Failure {
+    /// A failure after which a call asks.
+    pub(crate) fn asks(why: impl Into<String>) -> Self {
+        Self { why: why.into(), asks: true }
     }
+}
+
+/// The form of a hook's output.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OutputForm {
+    /// That of Claude Code.
+    pub claude: bool,
+    /// The hook decides before something happens: each `{` that is no JSON is broken JSON. Other hooks print code.
+    pub before: bool,
+}
+
+/// The decision, or why there is none.
+pub(crate) fn decide(ran: &CommandRun, form: OutputForm) -> Result<Decision, Failure> {
+    let failed = |code: i32| with_errors(format!("it failed with exit code {code}"), &ran.stderr);
+    let why = match &ran.end {
+        CommandEnd::Cancelled => return Err(Failure::asks("it was stopped with what it was asked about")),
+        CommandEnd::NotStarted(why) => return Err(Failure::asks(format!("it could not be started: {why}"))),
+        end => {
+            let said = output(&ran.stdout, form);
+            let denied = said.as_ref().ok().and_then(|said| said.deny.clone());
+            match (end, denied) {
+                (CommandEnd::Exit(2), denied) => {
+                    let text = words(&ran.stderr, REASON);
+                    let reason = if text.is_empty() { denied.unwrap_or_else(no_reason) } else { text };
+                    return Ok(Decision { deny: Some(reason), ..Decision::default() });
+                }
+                (_, Some(reason)) => return Ok(Decision { deny: Some(reason), ..Decision::default() }),
+                (CommandEnd::Exit(0), None) => return said.map_err(Failure::asks),
+                // Not found, not executable, or ended by a signal.
+                (CommandEnd::Exit(code @ (126 | 127 | 128..)), None) => failed(*code),
+                (CommandEnd::Exit(code), None) => return Err(Failure { why: failed(*code), asks: false }),
+                (CommandEnd::TimedOut, None) => "it took too long and was stopped".into(),
+                _ => format!("it printed more than {} MB", HOOK_OUTPUT >> 20),
+            }
+        }
+    };
+    Err(Failure::asks(why))
 }
 
 /// Cleaned and cut text of a hook.
@@ -46,9 +94,8 @@ fn words(bytes: &[u8], most: usize) -> String {
     if end < text.len() { format!("{}…", &text[..end]) } else { text.to_owned() }
 }
 
-fn reason(bytes: &[u8]) -> String {
-    let text = words(bytes, REASON);
-    if text.is_empty() { "it gave no reason".into() } else { text }
+fn no_reason() -> String {
+    "it gave no reason".into()
 }
 
 fn with_errors(what: String, stderr: &[u8]) -> String {
@@ -57,31 +104,74 @@ fn with_errors(what: String, stderr: &[u8]) -> String {
     if line.is_empty() { what } else { format!("{what}: {line}") }
 }
 
-/// Output that is no JSON object is ignored: a formatter prints what it likes.
-fn output(stdout: &[u8], claude: bool) -> Result<Decision, String> {
-    let text = String::from_utf8_lossy(stdout);
-    let text = text.trim();
-    if !text.starts_with('{') {
-        return Ok(Decision::default());
+/// What the output says. Without a `{` it says nothing: a formatter prints what it likes. An object counts also with other
+/// text around it; the first that denies decides.
+fn output(stdout: &[u8], form: OutputForm) -> Result<Decision, String> {
+    let Found { objects, broken } = crate::objects::find(stdout);
+    let read =
+        |fields: &Map<String, Value>| if form.claude { crate::claude::decision(fields) } else { own(fields) };
+    let denies = |fields| read(fields).ok().filter(|said| said.deny.is_some());
+    if let Some(denial) = objects.iter().find_map(denies) {
+        return Ok(denial);
     }
-    // Never the text of the error: it would quote the output.
-    let value: Value = serde_json::from_str(text).map_err(|_| "it printed broken JSON".to_owned())?;
-    let Value::Object(fields) = value else { return Err("it printed JSON that is not an object".into()) };
-    if claude { crate::claude::decision(&fields) } else { own(&fields) }
+    let unread = match broken {
+        None => false,
+        Some(Broken::InText) => form.before && objects.is_empty(),
+        Some(Broken::LikeJson) => objects.is_empty(),
+        Some(Broken::Line) => form.before || objects.is_empty(),
+        Some(Broken::First) => true,
+    };
+    if unread {
+        // Never the text of the error: it would quote the output.
+        return Err("it printed broken JSON".into());
+    }
+    // Lines of a log may be objects, too.
+    let is_noise = |fields: &Map<String, Value>| {
+        !form.claude && !fields.contains_key("decision") && !fields.keys().all(|name| is_known(name))
+            || fields.is_empty()
+    };
+    let only_noise = objects.iter().all(is_noise);
+    let mut all = Decision::default();
+    for fields in objects.iter().filter(|fields| only_noise || !is_noise(fields)) {
+        all.extend(read(fields)?);
+    }
+    Ok(all)
 }
 
+fn is_known(name: &str) -> bool {
+    KNOWN.contains(&name)
+}
+
+impl Decision {
+    /// Adds what a later object says.
+    fn extend(&mut self, later: Self) {
+        let Self { deny, ask, arguments, result, add, tell } = later;
+        self.deny = self.deny.take().or(deny);
+        self.ask = self.ask.take().or(ask);
+        self.arguments = arguments.or(self.arguments.take());
+        self.result = result.or(self.result.take());
+        self.add = add.or(self.add.take());
+        self.tell = tell.or(self.tell.take());
+    }
+}
+
+/// The decision of an object in Tiller's own form. A denial counts whatever stands beside it.
 fn own(fields: &Map<String, Value>) -> Result<Decision, String> {
-    const KNOWN: [&str; 6] = ["decision", "reason", "arguments", "result", "add", "tell"];
-    if let Some(unknown) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
+    let word = |name: &str| fields.get(name).and_then(Value::as_str);
+    if word("decision") == Some("deny") {
+        let reason =
+            word("reason").map(|text| words(text.as_bytes(), REASON)).filter(|text| !text.is_empty());
+        return Ok(Decision { deny: Some(reason.unwrap_or_else(no_reason)), ..Decision::default() });
+    }
+    if let Some(unknown) = fields.keys().find(|name| !is_known(name)) {
         let name = words(unknown.as_bytes(), 40);
         return Err(format!("its JSON has an unknown field `{name}`; known are {}", KNOWN.join(", ")));
     }
-    let denied = match fields.get("decision") {
-        None | Some(Value::Null) => false,
-        Some(Value::String(word)) if word == "allow" => false,
-        Some(Value::String(word)) if word == "deny" => true,
+    match fields.get("decision") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(word)) if word == "allow" => {}
         Some(_) => return Err("its decision is neither \"allow\" nor \"deny\"".into()),
-    };
+    }
     let arguments = match fields.get("arguments") {
         None | Some(Value::Null) => None,
         Some(arguments @ Value::Object(_)) => Some(arguments.clone()),
@@ -92,13 +182,13 @@ fn own(fields: &Map<String, Value>) -> Result<Decision, String> {
         Some(Value::String(text)) => Ok(Some(words(text.as_bytes(), most))),
         Some(_) => Err(format!("its {name} is not a string")),
     };
-    let why = text("reason", REASON)?;
+    text("reason", REASON)?;
     Ok(Decision {
-        deny: denied.then(|| why.filter(|w| !w.is_empty()).unwrap_or_else(|| reason(b""))),
         arguments,
         result: text("result", HOOK_OUTPUT)?,
         add: text("add", ADDED)?.filter(|t| !t.is_empty()),
         tell: text("tell", REASON)?.filter(|t| !t.is_empty()),
+        ..Decision::default()
     })
 }
 
@@ -108,61 +198,5 @@ pub(crate) fn text_field(fields: &Map<String, Value>, name: &str) -> Option<Stri
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use serde_json::json;
-
-    use super::*;
-
-    fn ran(end: CommandEnd, stdout: &str, stderr: &str) -> CommandRun {
-        CommandRun { end, stdout: stdout.into(), stderr: stderr.into(), took: Duration::ZERO }
-    }
-
-    fn said(stdout: &str) -> Result<Decision, String> {
-        decide(&ran(CommandEnd::Exit(0), stdout, ""), false)
-    }
-
-    #[test]
-    fn exit_code_two_denies_with_the_reason_on_standard_error() {
-        let deny =
-            |stderr: &str| decide(&ran(CommandEnd::Exit(2), "{\"decision\":\"allow\"}", stderr), false);
-        assert_eq!(deny("not on \u{1b}[31mFriday\n").unwrap().deny.unwrap(), "not on Friday");
-        assert_eq!(deny("").unwrap().deny.unwrap(), "it gave no reason");
-        assert!(deny(&"x".repeat(100_000)).unwrap().deny.unwrap().len() < REASON + 10);
-    }
-
-    #[test]
-    fn json_denies_changes_and_adds() {
-        assert_eq!(said("").unwrap(), Decision::default());
-        assert_eq!(said("formatted 3 files\n").unwrap(), Decision::default());
-        let deny = said(r#"{"decision":"deny","reason":"no"}"#).unwrap();
-        assert_eq!(deny.deny.unwrap(), "no");
-        let changed = said(r#"{"arguments":{"command":"ls"},"add":"see docs","result":"r"}"#).unwrap();
-        assert_eq!(changed.arguments, Some(json!({"command": "ls"})));
-        assert_eq!((changed.add.as_deref(), changed.result.as_deref()), (Some("see docs"), Some("r")));
-        assert!(changed.deny.is_none());
-    }
-
-    /// What cannot be understood is a failure: a blocking hook then denies.
-    #[test]
-    fn what_cannot_be_understood_is_a_failure() {
-        for bad in [
-            "{",
-            "{\"decision\":",
-            r#"{"decision":"block"}"#,
-            r#"{"decision":false}"#,
-            r#"{"descision":"deny"}"#,
-            r#"{"arguments":"rm -rf /"}"#,
-            r#"{"add":7}"#,
-            "{\"decision\":\"deny\"} trailing",
-        ] {
-            assert!(said(bad).is_err(), "{bad}");
-        }
-        for end in [CommandEnd::Exit(1), CommandEnd::Exit(137), CommandEnd::TimedOut, CommandEnd::TooMuch] {
-            assert!(decide(&ran(end.clone(), r#"{"decision":"allow"}"#, ""), false).is_err(), "{end:?}");
-        }
-        let failed = decide(&ran(CommandEnd::Exit(127), "", "sh: x: not\nfound"), false).unwrap_err();
-        assert_eq!(failed, "it failed with exit code 127: sh: x: not found");
-    }
-}
+#[path = "decision_tests.rs"]
+mod tests;

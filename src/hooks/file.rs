@@ -1,17 +1,20 @@
 //! A project's hooks: the file, and whether what it runs is still what the user trusted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiller_config::schema;
+use tiller_permit::hook_files;
 use tiller_permit::trust::{FolderConfig, discover};
 use tiller_protocol::ToolCatalog;
-use tiller_protocol::ask::TrustKind;
+use tiller_protocol::ask::{TrustItem, TrustKind};
 
-use crate::list::ChangedFile;
+use crate::list::{ChangedHook, events};
 
 /// The file in the project.
 pub const PROJECT: &str = ".tiller/hooks.toml";
+/// The folder for what they run.
+const FOLDER: &str = ".tiller/hooks";
 
 /// Reads the file.
 ///
@@ -25,19 +28,117 @@ pub fn read(text: &str) -> Result<schema::Hooks, String> {
     })
 }
 
-/// Compares the files of hooks in `folder` with those of `trusted`.
-pub fn changed(folder: &Path, trusted: &FolderConfig, tools: &ToolCatalog) -> ChangedFile {
-    let hooks = |config: &FolderConfig| -> Vec<(String, String)> {
-        let of = |kind: &TrustKind| matches!(kind, TrustKind::Hooks | TrustKind::Hook);
-        let found = config.found.iter().filter(|f| of(&f.item.kind));
-        found.map(|f| (f.item.path.clone(), f.item.hash.clone())).collect()
-    };
-    let (folder, tools, before) = (folder.to_owned(), tools.clone(), hooks(trusted));
-    Arc::new(move || {
-        let now = hooks(&discover(&folder, &tools));
-        let differs = |(path, hash): &&(String, String)| !before.iter().any(|(p, h)| p == path && h == hash);
-        let gone = |(path, _): &&(String, String)| !now.iter().any(|(p, _)| p == path);
-        let found = now.iter().find(differs).or_else(|| before.iter().find(gone));
-        found.map(|(path, _)| path.clone())
+/// The command lines of hooks.
+pub fn commands(hooks: &schema::Hooks) -> impl Iterator<Item = &str> {
+    events(hooks).map(|(_, hook)| hook.command.as_str())
+}
+
+/// Compares the files of each hook in `folder` with `trusted`, what the user agreed to.
+pub fn changed(folder: &Path, trusted: &[TrustItem], tools: &ToolCatalog) -> ChangedHook {
+    let (folder, tools) = (folder.to_owned(), tools.clone());
+    let is_of_hooks = |item: &&TrustItem| matches!(item.kind, TrustKind::Hooks | TrustKind::Hook);
+    let before: Vec<TrustItem> = trusted.iter().filter(is_of_hooks).cloned().collect();
+    Arc::new(move |event, hook| {
+        let now = discover(&folder, &tools);
+        let hash = |path: &str| now.found.iter().find(|f| f.item.path == path).map(|f| f.item.hash.as_str());
+        let known = |path: &str| before.iter().find(|item| item.path == path).map(|item| item.hash.as_str());
+        let text = String::from_utf8_lossy(now.bytes(PROJECT).unwrap_or_default()).into_owned();
+        if now.too_much {
+            return Some(PROJECT.to_owned());
+        }
+        let present = read(&text).unwrap_or_default();
+        // A file that changed elsewhere is another hook's concern.
+        let is_same = || events(&present).any(|(of, other)| of == event && other == hook);
+        if hash(PROJECT) != known(PROJECT) && !is_same() {
+            return Some(PROJECT.to_owned());
+        }
+        let own = Own::new(&folder, hook, &present, &now);
+        let paths =
+            now.found.iter().map(|f| &f.item).chain(&before).filter(|item| item.kind == TrustKind::Hook);
+        let mut paths = paths.map(|item| item.path.as_str()).filter(|path| own.concerns(path));
+        paths.find(|path| hash(path) != known(path)).map(str::to_owned)
     })
+}
+
+/// What belongs to one hook.
+struct Own {
+    /// The files that its command names.
+    named: Vec<PathBuf>,
+    /// The files that the commands of other hooks name.
+    of_others: Vec<PathBuf>,
+    /// The text of its files.
+    texts: String,
+}
+
+impl Own {
+    fn new(folder: &Path, hook: &schema::Hook, all: &schema::Hooks, now: &FolderConfig) -> Self {
+        let named = hook_files::named(folder, &hook.command);
+        let others = events(all).map(|(_, other)| other).filter(|other| *other != hook);
+        let of_others = others.flat_map(|other| hook_files::named(folder, &other.command)).collect();
+        let texts = now.found.iter().filter(|f| named.iter().any(|path| path == Path::new(&f.item.path)));
+        let texts = texts.filter_map(|f| f.bytes.as_deref()).map(String::from_utf8_lossy).collect();
+        Self { named, of_others, texts }
+    }
+
+    /// Whether the hook runs or reads this file: its command names it, or a file of its own does; or it lies beside such a
+    /// file, and no other hook is known to use it.
+    fn concerns(&self, path: &str) -> bool {
+        let file = Path::new(path);
+        let separates = |c: char| !c.is_alphanumeric() && !"_-".contains(c);
+        let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        // Imports of some languages leave the ending out.
+        let name = name.trim_start_matches('.').split('.').next().unwrap_or_default();
+        self.named.iter().any(|named| named == file)
+            || self.texts.split(separates).any(|word| word == name)
+            || self.named.iter().any(|named| named.starts_with(FOLDER))
+                && !self.of_others.iter().any(|of| of == file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each change is the concern of the hooks that use the file, and of no other one.
+    #[test]
+    fn a_change_concerns_the_hooks_that_use_the_file() {
+        const HOOKS: &str = "[[before-tool-call]]\ncommand = \"sh .tiller/hooks/a.sh >>a.log\"\n\
+            [[before-tool-call]]\ncommand = \"sh .tiller/hooks/b.sh\"\n[[notification]]\ncommand = \"true\"\n";
+        const A: &str = ". .tiller/hooks/lib.sh; echo x >>.tiller/hooks/state\n";
+        let names = |change: &dyn Fn(&dyn Fn(&str, &str))| {
+            let dir = tempfile::tempdir().unwrap();
+            let write = |path: &str, text: &str| {
+                let path = dir.path().join(path);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            };
+            write(PROJECT, HOOKS);
+            write(".tiller/hooks/a.sh", A);
+            write(".tiller/hooks/b.sh", "exit 0\n");
+            for path in [".tiller/hooks/lib.sh", ".tiller/hooks/state", ".tiller/hooks/b.log", "a.log"] {
+                write(path, "1\n");
+            }
+            let trusted = discover(dir.path(), &ToolCatalog::default()).items();
+            change(&write);
+            let changed = changed(dir.path(), &trusted, &ToolCatalog::default());
+            let all = read(HOOKS).unwrap();
+            let found = events(&all).map(|(event, hook)| changed(event, hook).unwrap_or_default());
+            found.collect::<Vec<_>>()
+        };
+        let (a, b, lib) = (".tiller/hooks/a.sh", ".tiller/hooks/b.sh", ".tiller/hooks/lib.sh");
+        assert_eq!(names(&|_| {}), ["", "", ""]);
+        assert_eq!(names(&|write| write(a, &format!("{A}\n"))), [a, "", ""]);
+        assert_eq!(names(&|write| write(b, "2\n")), ["", b, ""]);
+        // It lies beside the other hook's file as well, and no command names it.
+        assert_eq!(names(&|write| write(lib, "2\n")), [lib, lib, ""]);
+        for written in [".tiller/hooks/state", ".tiller/hooks/b.log", "a.log"] {
+            assert_eq!(names(&|write| write(written, "2\n")), ["", "", ""], "{written}");
+        }
+        let more = format!("{HOOKS}[[agent-end]]\ncommand = \"true\"\n");
+        assert_eq!(names(&|write| write(PROJECT, &more)), ["", "", ""]);
+        let other = HOOKS.replace("sh .tiller/hooks/b.sh", "true");
+        let now = names(&|write| write(PROJECT, &other));
+        assert_eq!((now[0].as_str(), now[1].as_str()), ("", PROJECT));
+        assert_eq!(names(&|write| write(PROJECT, "")), [PROJECT; 3]);
+    }
 }

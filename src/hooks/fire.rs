@@ -10,7 +10,7 @@ use tiller_tool::shell::Launch;
 use tokio_util::sync::CancellationToken;
 
 use crate::command;
-use crate::decision::{self, Decision};
+use crate::decision::{self, Decision, Failure, OutputForm};
 use crate::input::{self, HookScene};
 use crate::list::{Hook, HookMatch, HookRunner, Hooks};
 
@@ -36,6 +36,8 @@ impl Denial {
 #[derive(Clone, Debug, Default)]
 pub struct HookAnswer {
     pub deny: Option<Denial>,
+    /// Why the user is to be asked about a call, in words: a hook before it did not get to decide, or leaves it to the user.
+    pub ask: Option<String>,
     /// The arguments of a call, where a hook changed them.
     pub arguments: Option<Value>,
     /// The result of a call, where a hook replaced it.
@@ -79,6 +81,7 @@ impl Hooks {
             answer.changed_by.retain(|name| !all.changed_by.contains(name));
             all.changed_by.append(&mut answer.changed_by);
             all.add = answer.add;
+            all.ask = answer.ask.or(all.ask);
             if answer.deny.is_some() {
                 all.deny = answer.deny;
                 return all;
@@ -128,6 +131,9 @@ impl Hooks {
                 }
             };
             let name = hook.name();
+            if let Some(why) = decision.ask.filter(|_| scene.event == HookEvent::BeforeToolCall) {
+                answer.ask.get_or_insert_with(|| format!("the hook `{name}`: {}", why.trim_end_matches('.')));
+            }
             if let Some(reason) = decision.deny {
                 answer.deny = Some(Denial { hook: name, reason });
                 return answer;
@@ -155,6 +161,14 @@ fn set_arguments(about: &mut Map<String, Value>, arguments: &Value) {
     if let Some(Value::Object(call)) = about.get_mut("call") {
         call.insert("arguments".into(), arguments.clone());
     }
+}
+
+/// Whether the hooks of an event decide before something happens.
+fn is_before(event: HookEvent) -> bool {
+    matches!(
+        event,
+        HookEvent::UserPrompt | HookEvent::BeforeToolCall | HookEvent::ContextCompact | HookEvent::AgentStart
+    )
 }
 
 impl Hook {
@@ -193,7 +207,7 @@ impl HookRunner {
         let (decided, seconds) = match self.changed(hook).await {
             Some(file) => {
                 let why = format!("{file} has changed since you trusted it, so the hook is not run");
-                (Err(why), 0.0)
+                (Err(Failure::asks(why)), 0.0)
             }
             None => {
                 let input = input::input(scene, time, about);
@@ -206,7 +220,8 @@ impl HookRunner {
                     cancel,
                 );
                 let ran = ran.await;
-                let decided = decision::decide(&ran, hook.claude());
+                let form = OutputForm { claude: hook.claude(), before: is_before(scene.event) };
+                let decided = decision::decide(&ran, form);
                 (decided, ran.took.as_secs_f64())
             }
         };
@@ -216,19 +231,23 @@ impl HookRunner {
                 (HookOutcome::Passed, String::new())
             }
             Ok(_) => (HookOutcome::Changed, String::new()),
-            Err(why) => (HookOutcome::Failed, why.clone()),
+            Err(failure) => (HookOutcome::Failed, failure.why.clone()),
         };
         hook.ran(HookRun { time, seconds, outcome, why });
         match decided {
             Ok(decision) => Ok(decision),
-            Err(why) if hook.settings.blocking => Err(why),
-            Err(why) => {
+            Err(failure) if hook.settings.blocking => Err(failure.why),
+            Err(Failure { why, asks }) => {
+                let asks = asks && scene.event == HookEvent::BeforeToolCall;
                 if !cancel.is_cancelled() && hook.tell() {
                     let text = format!("Hook `{}` on {}: {why}.", hook.name(), scene.event.name());
-                    let hint = "It is not blocking, so work goes on. /hooks shows its runs.";
+                    let hint = match asks {
+                        true => "The calls that it is for ask. /hooks shows its runs.",
+                        false => "It is not blocking, so work goes on. /hooks shows its runs.",
+                    };
                     notices.push(Notice::new(NoticeKind::Config, text).hint(hint));
                 }
-                Ok(Decision::default())
+                Ok(Decision { ask: asks.then_some(why), ..Decision::default() })
             }
         }
     }
@@ -236,7 +255,8 @@ impl HookRunner {
     /// The file of a hook that is no longer as it was trusted.
     async fn changed(&self, hook: &Hook) -> Option<String> {
         let look = self.changed_file(&hook.source)?;
-        let looked = tokio::task::spawn_blocking(move || look()).await;
+        let (event, settings) = (hook.event, hook.settings.clone());
+        let looked = tokio::task::spawn_blocking(move || look(event, &settings)).await;
         looked.unwrap_or_else(|_| Some("one of its files".into()))
     }
 
@@ -255,3 +275,7 @@ impl HookRunner {
         Launch { program: "/bin/sh".into(), args, env, folder: self.config.folder.clone() }
     }
 }
+
+#[cfg(test)]
+#[path = "fire_tests.rs"]
+mod tests;

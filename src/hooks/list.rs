@@ -38,8 +38,11 @@ impl HookSource {
     }
 }
 
-/// Names a file of a hook that is no longer as the user trusted it; `None`: all are. Reads files.
+/// Names a file of a plugin that is no longer as the user trusted it; `None`: all are. Reads files.
 pub type ChangedFile = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// The same for the files of one hook.
+pub type ChangedHook = Arc<dyn Fn(HookEvent, &schema::Hook) -> Option<String> + Send + Sync>;
 
 /// A hook with a `match` that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,7 +233,7 @@ pub(crate) struct HookRunner {
     pub(crate) host: Host,
     list: RwLock<Arc<Vec<Arc<Hook>>>>,
     /// Tell whether the files of a source are still those that were trusted.
-    changed: RwLock<BTreeMap<HookSource, ChangedFile>>,
+    changed: RwLock<BTreeMap<HookSource, ChangedHook>>,
 }
 
 impl std::fmt::Debug for Hooks {
@@ -278,7 +281,7 @@ impl Hooks {
         source: &HookSource,
         hooks: &schema::Hooks,
         folder: Option<PathBuf>,
-        changed: ChangedFile,
+        changed: ChangedHook,
     ) -> Vec<HookFault> {
         if let Some(runner) = &self.0 {
             let mut all = runner.changed.write().unwrap_or_else(PoisonError::into_inner);
@@ -328,7 +331,7 @@ impl Hooks {
 }
 
 impl HookRunner {
-    pub(crate) fn changed_file(&self, source: &HookSource) -> Option<ChangedFile> {
+    pub(crate) fn changed_file(&self, source: &HookSource) -> Option<ChangedHook> {
         self.changed.read().unwrap_or_else(PoisonError::into_inner).get(source).cloned()
     }
 }

@@ -16,6 +16,7 @@
 //! | `targets`, [`protected`] | files that a command writes, and names that no tool may write |
 //! | [`redact`], [`child_env`] | secrets out of texts, files and children |
 //! | [`trust`] | what a folder brings |
+//! | [`hook_files`] | the files that the commands of hooks name |
 //!
 //! The text of a rule is a convenience, not a security boundary: a program that is allowed to run can do whatever its
 //! user can. The boundary is the kernel sandbox, where there is one.
@@ -26,6 +27,7 @@
 pub mod child_env;
 pub mod danger;
 pub mod decide;
+pub mod hook_files;
 pub mod paths;
 pub mod protected;
 mod read_only;

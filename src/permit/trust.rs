@@ -15,6 +15,8 @@ use tiller_protocol::memory::{NEVER, WHEN};
 
 use tiller_shell::invisibles;
 
+use crate::hook_files;
+
 /// Largest file that is taken; a larger one is listed and never loaded.
 const MAX_FILE: u64 = 256 * 1024;
 /// Most files of one folder; beyond it nothing of the folder is loaded.
@@ -26,13 +28,16 @@ const MAX_DETAIL: usize = 120;
 /// Command lines of an own command that are shown; the number of the others is.
 const MAX_RUNS: usize = 40;
 
+/// The file of a project's hooks.
+const HOOKS: &str = ".tiller/hooks.toml";
+
 /// Files that matter, with what they are.
 const FILES: &[(&str, TrustKind)] = &[
     (".tiller/config.toml", TrustKind::Settings),
     (".tiller/permissions.yaml", TrustKind::Permissions),
     (".tiller/mcp.json", TrustKind::McpServers),
     (".mcp.json", TrustKind::McpServers),
-    (".tiller/hooks.toml", TrustKind::Hooks),
+    (HOOKS, TrustKind::Hooks),
     (".tiller/plugin.toml", TrustKind::Plugin),
     (".tiller/MEMORY.md", TrustKind::Memory),
     (".tiller/USER.md", TrustKind::Memory),
@@ -201,6 +206,7 @@ pub fn discover(folder: &Path, tools: &ToolCatalog) -> FolderConfig {
         search.visit(&path, &TrustKind::Hook, 0);
     }
     let mut folder_config = search.folder_config;
+    leave_out_written(folder, &mut folder_config);
     folder_config.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
     folder_config.found.dedup_by(|a, b| a.item.path == b.item.path);
     folder_config
@@ -208,15 +214,29 @@ pub fn discover(folder: &Path, tools: &ToolCatalog) -> FolderConfig {
 
 /// Files of the folder that the commands of its hooks name: what they run is trusted with them.
 fn named_by_hooks(folder: &Path, folder_config: &FolderConfig) -> Vec<PathBuf> {
-    let Some(bytes) = folder_config.bytes(".tiller/hooks.toml") else { return Vec::new() };
-    let text = String::from_utf8_lossy(bytes);
-    let separates = |c: char| c.is_whitespace() || "\"'`;|&<>()=,$".contains(c);
-    let words = text.split(separates).filter(|word| !word.is_empty() && !word.starts_with('/'));
-    let inside = |path: &Path| {
-        path.components().all(|c| matches!(c, std::path::Component::Normal(_) | std::path::Component::CurDir))
-    };
-    let path = |word: &str| PathBuf::from(word.strip_prefix("./").unwrap_or(word));
-    words.map(path).filter(|path| inside(path) && folder.join(path).is_file()).collect()
+    let Some(bytes) = folder_config.bytes(HOOKS) else { return Vec::new() };
+    let named = hook_files::named(folder, &String::from_utf8_lossy(bytes));
+    named.into_iter().filter(|path| folder.join(path).is_file()).collect()
+}
+
+/// Removes the files in the folder of hooks that hooks write: they change with each run. One that a command names as well
+/// is run.
+fn leave_out_written(folder: &Path, folder_config: &mut FolderConfig) {
+    let Some(bytes) = folder_config.bytes(HOOKS) else { return };
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let named = hook_files::named(folder, &text);
+    let scripts = folder_config.found.iter().filter(|f| f.item.kind == TrustKind::Hook);
+    let scripts = scripts.filter_map(|f| f.bytes.as_deref()).map(String::from_utf8_lossy);
+    let mut written = hook_files::written(&text);
+    scripts.for_each(|script| written.extend(hook_files::written(&script)));
+    folder_config.found.retain(|found| {
+        let path = Path::new(&found.item.path);
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        let is_log = path.extension().is_some_and(|ending| ending == "log");
+        found.item.kind != TrustKind::Hook
+            || named.iter().any(|named| named == path)
+            || !is_log && name.is_none_or(|name| !written.iter().any(|written| *written == name))
+    });
 }
 
 /// What an external program's decision is stored under, behind the folder's path: no real path holds two slashes.

@@ -1,22 +1,26 @@
 //! The hooks of a start: those of the user's settings, and those of a trusted project.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiller_config::schema;
-use tiller_hooks::{HookSource, Hooks, HooksConfig, file};
+use tiller_hooks::{ChangedHook, HookSource, Hooks, HooksConfig, file};
+use tiller_permit::hook_files;
 use tiller_permit::trust::FolderConfig;
-use tiller_plugins::Installed;
-use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
+use tiller_plugins::{Installed, PluginState};
+use tiller_protocol::{HookEvent, Notice, NoticeKind, ToolCatalog};
+use tiller_store::{Store, TrustRow};
 use tiller_tool::shell::Confiner;
 
 use crate::app::Setup;
 use crate::app::extensions::plugins;
 
 /// All hooks, and the faults in their settings. `trusted`: those of the folder, too. `confiner`: what they run
-/// in. `plugins`: those in use.
+/// in. `plugins`: those in use. Hooks that the user agreed to in another form are there as well: they are not run, and
+/// what they would decide about asks, or is denied by those that are blocking.
 pub(crate) fn load(
     setup: &Setup,
+    store: &Store,
     confiner: Option<Arc<dyn Confiner>>,
     trusted: bool,
     plugins: &[Installed],
@@ -36,6 +40,7 @@ pub(crate) fn load(
         let Ok(manifest) = &plugin.manifest else { continue };
         let source = HookSource::Plugin(plugin.name.clone());
         let changed = plugins::changed(plugin);
+        let changed: ChangedHook = Arc::new(move |_, _| changed());
         let faults = hooks.set_trusted(&source, &manifest.hooks, Some(plugin.folder.clone()), changed);
         notices.extend(
             faults
@@ -43,14 +48,70 @@ pub(crate) fn load(
                 .map(|fault| Notice::new(NoticeKind::Config, format!("plugin {}, {fault}.", plugin.name))),
         );
     }
+    for plugin in plugins::changed_since(setup, store) {
+        let Ok(manifest) = &plugin.manifest else { continue };
+        let file = match &plugin.state {
+            PluginState::Changed(file) => file.clone(),
+            _ => "one of its files".to_owned(),
+        };
+        let changed: ChangedHook = Arc::new(move |_, _| Some(file.clone()));
+        // The start says that the plugin is not used.
+        let source = HookSource::Plugin(plugin.name.clone());
+        let _ = hooks.set_trusted(&source, &manifest.hooks, Some(plugin.folder.clone()), changed);
+    }
     if setup.common.demo {
         // It is right: a driven test of the tour runs it.
         let _ = hooks.set(&HookSource::Demo, &demo(), None);
     }
     if trusted {
         notices.extend(load_project(&hooks, &setup.project, &setup.folder_config, &tools).1);
+    } else if let Ok(Some(agreed)) = store.trust().get(&setup.project_name())
+        && agreed.trusted
+    {
+        keep_guards(&hooks, setup, &agreed, &tools);
     }
     (hooks, notices)
+}
+
+/// Sets the hooks of a folder of which something changed since the user's yes. Those whose own files are as they were run;
+/// the others are not run and pass no call.
+fn keep_guards(hooks: &Hooks, setup: &Setup, agreed: &TrustRow, tools: &ToolCatalog) {
+    let Some(before) = agreed.items.iter().find(|item| item.path == file::PROJECT) else { return };
+    let now = setup.folder_config.found.iter().find(|found| found.item.path == file::PROJECT);
+    let text = setup.folder_config.bytes(file::PROJECT).map(String::from_utf8_lossy).unwrap_or_default();
+    let mut all = file::read(&text).unwrap_or_default();
+    let same = now.is_some_and(|now| now.item.hash == before.hash);
+    let changed: ChangedHook = match same {
+        true => file::changed(&setup.project, &agreed.items, tools),
+        // Which of its hooks were agreed to is not known any more.
+        false => Arc::new(|_, _| Some(file::PROJECT.to_owned())),
+    };
+    if !same && all.before_tool_call.is_empty() && before.detail.contains(HookEvent::BeforeToolCall.name()) {
+        all.before_tool_call.push(schema::Hook {
+            command: String::new(),
+            name: Some(file::PROJECT.into()),
+            matches: None,
+            timeout: 30,
+            blocking: false,
+            format: schema::HookFormat::Tiller,
+        });
+    }
+    // `tiller trust` shows the faults of the present file.
+    let _ = hooks.set_trusted(&HookSource::Project, &all, None, changed);
+}
+
+/// The files of the folder that the hooks of the settings and of the folder run, relative to it. The folder need not be
+/// trusted yet: its hooks may be while the session runs.
+pub(crate) fn files(setup: &Setup) -> Vec<PathBuf> {
+    let text = setup.folder_config.bytes(file::PROJECT).map(String::from_utf8_lossy).unwrap_or_default();
+    let project = file::read(&text).unwrap_or_default();
+    let commands = file::commands(&setup.config.config.hooks).chain(file::commands(&project));
+    let mut files: Vec<PathBuf> =
+        commands.flat_map(|command| hook_files::run(&setup.project, command)).collect();
+    files.retain(|path| setup.project.join(path).is_file());
+    files.sort();
+    files.dedup();
+    files
 }
 
 /// The hook of the demo: it denies what the demo could not do anyway.
@@ -76,7 +137,7 @@ pub(crate) fn load_project(
     match read_project(folder_config) {
         Ok(None) => (0, Vec::new()),
         Ok(Some(read)) => {
-            let changed = file::changed(project, folder_config, tools);
+            let changed = file::changed(project, &folder_config.items(), tools);
             let faults = hooks.set_trusted(&HookSource::Project, &read, None, changed);
             let notice = |fault: &_| Notice::new(NoticeKind::Config, format!("{}, {fault}.", file::PROJECT));
             let rows = hooks.rows().into_iter().filter(|row| row.source == HookSource::Project.words());

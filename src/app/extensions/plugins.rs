@@ -147,6 +147,21 @@ pub(crate) fn used(setup: &Setup, store: &Store) -> Vec<Installed> {
     all.filter(|p| p.state == PluginState::Trusted && p.manifest.is_ok()).collect()
 }
 
+/// The plugins that the user agreed to in another form than they have now.
+pub(crate) fn changed_since(setup: &Setup, store: &Store) -> Vec<Installed> {
+    let agreed = |plugin: &Installed| {
+        let stored = decision(store, &tiller_plugins::decision_name(&plugin.folder));
+        stored.is_some_and(|stored| stored.choice == Choice::Trust)
+    };
+    let mut all = installed(setup, store);
+    all.retain(|plugin| match plugin.state {
+        PluginState::Changed(_) => true,
+        PluginState::Refused(_) => agreed(plugin),
+        PluginState::Trusted | PluginState::New => false,
+    });
+    all
+}
+
 /// The plugins in use, for loaders of their files. Empty at once where none is installed.
 pub(crate) fn in_use(setup: &Setup) -> Vec<PluginPlace> {
     if !setup.places.plugin_folder().is_dir() {

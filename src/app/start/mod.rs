@@ -158,7 +158,7 @@ impl Running {
         setup.services.secrets.open(shared.secrets());
         let (finder, fault) = crate::app::tools::search::finder(&setup, &store);
         notices.extend(fault);
-        let (hooks, wrong) = extensions::hooks::load(&setup, programs_confiner, trusted, &plugins);
+        let (hooks, wrong) = extensions::hooks::load(&setup, &store, programs_confiner, trusted, &plugins);
         notices.extend(wrong);
         let sandbox_test = sandbox::test(&setup, start.human == Human::Present);
         let effects = trust::TrustEffects {

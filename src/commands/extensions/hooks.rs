@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use tiller_config::ConfigError;
 use tiller_hooks::claude::{self, Imported};
-use tiller_hooks::{HookAnswer, HookScene, Hooks, file};
+use tiller_hooks::{HookAnswer, HookScene, HookSource, Hooks, file};
 use tiller_permit::{Human, Policy, Request, Roots, Rule, Verdict};
 use tiller_plugins::PluginState;
 use tiller_protocol::notice::sentence;
@@ -35,7 +35,7 @@ fn load(setup: &Setup) -> Result<(Hooks, Vec<Notice>), Notice> {
     let mut plugins = extensions::plugins::installed(setup, &store);
     plugins.retain(|plugin| plugin.state == PluginState::Trusted);
     let confiner = sandbox::program_confiner(setup, &sandbox::confiners(setup));
-    Ok(extensions::hooks::load(setup, confiner, setup.trust(&store).may_load(), &plugins))
+    Ok(extensions::hooks::load(setup, &store, confiner, setup.trust(&store).may_load(), &plugins))
 }
 
 /// Lists hooks. Faults of settings go to standard error and make the exit code 2.
@@ -45,7 +45,8 @@ fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let rows = hooks.rows();
     let line = |row: &HookRow| if json { json_line(row) } else { line(row) };
     let mut text: String = rows.iter().map(line).collect();
-    if !trusted && setup.folder_config.bytes(file::PROJECT).is_some() && !json {
+    let are_there = rows.iter().any(|row| row.source == HookSource::Project.words());
+    if !trusted && !are_there && setup.folder_config.bytes(file::PROJECT).is_some() && !json {
         text.push_str("The hooks of this folder are not loaded: `tiller trust` shows them.\n");
     }
     if rows.is_empty() && text.is_empty() && !json {
@@ -172,9 +173,10 @@ fn report(rows: &[HookRow], answer: &HookAnswer) -> String {
         text.push_str(&format!("{}  {said}\n", one_line(&row.name)));
     }
     let denied = answer.deny.as_ref().map(|d| format!("{}\n", one_line(&sentence(&d.words()))));
+    let asks = answer.ask.as_ref().map(|why| format!("The call asks: {}\n", one_line(&sentence(why))));
     let arguments = answer.arguments.as_ref().map(|a| format!("Arguments: {}\n", one_line(&a.to_string())));
     let result = answer.result.as_ref().map(|r| format!("Result: {}\n", one_line(r)));
-    text.extend([denied, arguments, result].into_iter().flatten());
+    text.extend([denied, asks, arguments, result].into_iter().flatten());
     text.extend(answer.add.iter().map(|(hook, t)| format!("Added by {}: {}\n", one_line(hook), one_line(t))));
     text
 }

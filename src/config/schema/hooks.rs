@@ -48,7 +48,8 @@ pub struct Hook {
     /// Seconds that it may take.
     #[serde(default = "seconds")]
     pub timeout: u64,
-    /// Deny when the command fails or takes too long. Otherwise that is only reported.
+    /// Deny when the command fails or takes too long. Otherwise a call asks when the command did not get to decide, and
+    /// other failures are only reported.
     #[serde(default)]
     pub blocking: bool,
     /// Form of the JSON that it reads and writes.

@@ -90,7 +90,10 @@ impl CallTask {
                 shell: shell.as_ref(),
                 terminal: self.cx.workspace.terminal().map(|t| t.place()),
             };
-            let verdict = self.permit.judge(&question);
+            let mut verdict = self.permit.judge(&question);
+            if let Some(why) = &self.hooked.ask {
+                verdict = verdict.at_least_asks(why);
+            }
             if let Some(ask) = self.holds_back(&question, &verdict).await {
                 return Err(self.wait_for(ask, true));
             }

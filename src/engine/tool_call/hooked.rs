@@ -21,6 +21,8 @@ const OF_HOOKS: Option<Taint> = Some(Taint::ToolOutput);
 pub(crate) struct HookedCall {
     /// The arguments that all hooks have seen and let pass.
     passed: Option<Value>,
+    /// Why the user is asked about it, whatever the rules say.
+    pub(super) ask: Option<String>,
     /// Hooks that changed the arguments.
     pub(super) changed_by: Vec<String>,
     /// Texts for the end of the result, each with its hook.
@@ -63,6 +65,7 @@ impl CallTask {
             self.hooked.changed_by = answer.changed_by;
         }
         self.hooked.add = answer.add;
+        self.hooked.ask = answer.ask;
         self.hooked.passed = Some(self.args.clone());
         Ok(())
     }

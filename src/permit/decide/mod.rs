@@ -131,6 +131,21 @@ impl Verdict {
             Self::Deny { .. } => 2,
         }
     }
+
+    /// The verdict with a question for this reason, which no rule answers for good. A denial stays.
+    #[must_use]
+    pub fn at_least_asks(self, reason: &str) -> Self {
+        match self {
+            Self::Deny { .. } => self,
+            Self::Ask { rule, mut effects, .. } => {
+                effects.push(reason.to_owned());
+                Self::Ask { rule, risk: Risk::High, effects, always: None }
+            }
+            Self::Allow { .. } => {
+                Self::Ask { rule: reason.into(), risk: Risk::High, effects: Vec::new(), always: None }
+            }
+        }
+    }
 }
 
 /// What one access needs.

@@ -30,6 +30,8 @@ pub struct Roots {
     pub home: Option<PathBuf>,
     /// Tiller's own config, data, state and cache folders.
     pub own: Vec<PathBuf>,
+    /// Files that hooks run: no call writes them.
+    pub hook_files: Vec<PathBuf>,
     resolve: Resolve,
     list: List,
     tracked: fn(&Path, &Path) -> bool,
@@ -79,6 +81,7 @@ impl Roots {
             workspace: workspace.into(),
             home,
             own,
+            hook_files: Vec::new(),
             resolve,
             list: Arc::new(|_| vec![]),
             tracked: |_, _| true,

@@ -58,6 +58,9 @@ impl Protected {
                 }
             }
         }
+        if self.roots.hook_files.iter().any(|file| folded.starts_with(fold_path(file))) {
+            return Some(format!("{} is protected: a hook runs it", path.display()));
+        }
         if let Some(home) = &self.roots.home
             && fold_path(home).starts_with(&folded)
             && !self.roots.workspace.starts_with(path)

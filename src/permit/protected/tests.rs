@@ -229,3 +229,29 @@ fn reading_is_no_writing() {
         );
     }
 }
+
+/// What a hook runs is written by no tool and no plain command; what lies beside it is free.
+#[test]
+fn files_that_hooks_run_are_protected() {
+    let mut w = world();
+    fs::create_dir(w.workspace.join("tools")).unwrap();
+    fs::write(w.workspace.join("tools/guard.sh"), "exit 2\n").unwrap();
+    std::os::unix::fs::symlink("tools/guard.sh", w.workspace.join("link")).unwrap();
+    w.policy.roots.hook_files.push(w.workspace.join("tools/guard.sh"));
+    w.policy.protected = Protected::new(w.policy.roots.clone());
+    let write =
+        |path: &str| Access::Write { path: w.workspace.join(path).display().to_string(), inside: true };
+    let run = |command: &str| Access::Run {
+        command: command.into(),
+        folder: w.workspace.display().to_string(),
+        background: false,
+    };
+    for path in ["tools/guard.sh", "tools/../tools/GUARD.sh", "link"] {
+        assert!(denied(&w.policy, "write_file", write(path)), "{path}");
+    }
+    for command in ["echo x > tools/guard.sh", "cd tools && cp ../evil guard.sh", "rm tools/guard.sh"] {
+        assert!(denied(&w.policy, "terminal", run(command)), "{command}");
+    }
+    assert!(!denied(&w.policy, "write_file", write("tools/other.sh")));
+    assert!(!denied(&w.policy, "terminal", run("sh tools/guard.sh")));
+}

@@ -161,11 +161,11 @@ async fn a_result_is_replaced_extended_or_withheld() {
     rig.quit().await;
 }
 
-/// A hook that fails and is not blocking changes nothing. The user is told once.
+/// A hook that fails by its exit code and is not blocking changes nothing. The user is told once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failing_hook_breaks_nothing_and_is_told_once() {
     let place = Place::new();
-    let many = ["/no/such/program", "echo '{\"decision\":'", "echo '{\"decision\":\"perhaps\"}'", "exit 7"];
+    let many = ["exit 7", "echo why >&2; exit 1"];
     let fake = Fake::new([write("w1", "a.txt"), write("w2", "b.txt"), says("Done.")]);
     let hooks = hooks(&place, |h| many.iter().for_each(|command| h.before_tool_call.push(hook(command))));
     let rows = hooks.clone();
@@ -183,6 +183,36 @@ async fn a_failing_hook_breaks_nothing_and_is_told_once() {
         assert_eq!((row.runs, row.last.unwrap().outcome), (2, HookOutcome::Failed), "{}", row.name);
     }
     rig.quit().await;
+}
+
+/// A hook that did not get to decide and is not blocking: the call asks also in the mode that asks for nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_asks_after_a_hook_that_did_not_decide() {
+    for command in [
+        "/no/such/program",
+        "echo '{\"decision\":'",
+        "echo '{\"decision\":\"perhaps\"}'",
+        "kill -9 $$",
+        "yes",
+    ] {
+        let place = Place::new();
+        let fake = Fake::new([write("w1", "a.txt"), says("Done.")]);
+        let hooks = hooks(&place, |h| h.before_tool_call.push(hook(command)));
+        let mut rig = place
+            .start_with(&fake, |p| {
+                p.hooks = hooks;
+                p.session.profile = Some(Profile::Full);
+                p.user.human = tiller_engine::Human::Absent;
+            })
+            .await;
+        rig.submit("go");
+        let (outcome, text) = result(&mut rig).await;
+        assert_eq!(outcome, ToolOutcome::Denied, "{command}: {text}");
+        assert!(text.contains("needs an approval") && text.contains("the hook `"), "{command}: {text}");
+        rig.finished().await;
+        assert!(!place.work.join("a.txt").exists(), "{command}");
+        rig.quit().await;
+    }
 }
 
 /// The same hooks deny when they are blocking.

@@ -93,7 +93,7 @@ fn x19_hooks_of_a_project_need_trust_in_exactly_this_form() {
         write("w2", "b.txt"),
         says("Denied."),
         write("w3", "c.txt"),
-        says("Written."),
+        says("Denied."),
     ]);
     place.file(".tiller/hooks.toml", GUARD);
     place.file(".tiller/hooks/guard.sh", "touch ran; echo 'by the project' >&2; exit 2\n");
@@ -107,12 +107,74 @@ fn x19_hooks_of_a_project_need_trust_in_exactly_this_form() {
     let out = exec();
     assert!(output(&out.stdout, "w2").contains("by the project"), "{out:?}");
     assert!(!place.work.join("b.txt").exists() && place.work.join("ran").exists());
-    // One byte more: not run, and told.
+    // One byte more: not run, told, and no call passes.
     std::fs::remove_file(place.work.join("ran")).unwrap();
     place.file(".tiller/hooks/guard.sh", "touch ran; echo 'by the project' >&2; exit 2 \n");
     let out = exec();
-    assert!(place.work.join("c.txt").exists() && !place.work.join("ran").exists(), "{out:?}");
+    assert!(!place.work.join("c.txt").exists() && !place.work.join("ran").exists(), "{out:?}");
+    assert!(output(&out.stdout, "w3").contains("guard.sh has changed since you trusted it"), "{out:?}");
     assert!(out.stderr.contains("changed since you trusted them"), "{}", out.stderr);
+}
+
+/// A denial counts with text, a byte order mark or an escape sequence before its JSON; broken JSON asks, and denies if the hook
+/// is blocking.
+#[test]
+fn a_denial_counts_whatever_stands_before_its_json() {
+    let deny = r#"echo '{"decision": "deny", "reason": "no"}'"#;
+    let broken = r#"echo '{"decision": "deny"'"#;
+    let denied = "Denied by the hook `guard`: no.";
+    for (noise, end, blocking, said) in [
+        ("true", deny, true, denied),
+        ("echo 'Shell ready'", deny, true, denied),
+        ("echo 'Shell ready'", deny, false, denied),
+        ("printf '\\357\\273\\277'", deny, false, denied),
+        ("printf '\\033[0m'", deny, false, denied),
+        ("head -c 2000000 /dev/zero", "echo no >&2; exit 2", false, denied),
+        ("echo 'Shell ready'", broken, true, "it printed broken JSON"),
+        ("echo 'Shell ready'", broken, false, "needs an approval"),
+    ] {
+        let call = calls("t1", "terminal", json!({"command": "touch RAN"}));
+        let server = ScriptServer::start([call, says("Done.")]);
+        let place = Place::anthropic(&server);
+        let hook = format!("name = \"guard\"\nmatch = \"terminal(*)\"\nblocking = {blocking}\n");
+        place.config(&format!("[[hooks.before-tool-call]]\n{hook}command = '''\n{noise}; {end}\n'''\n"));
+        let out = place.run(&["exec", "--json", "--profile", "full", "go"]);
+        let text = output(&out.stdout, "t1");
+        assert!(text.contains(said), "{noise}; {end}: {text}: {out:?}");
+        assert!(!place.work.join("RAN").exists(), "{noise}; {end}");
+    }
+}
+
+/// What a hook writes is no part of the trust, another hook's file is no concern of it, and no tool writes what it runs.
+#[test]
+fn a_hook_stays_trusted_while_its_log_and_other_hooks_change() {
+    let server = ScriptServer::start([
+        write("w1", "a.txt"),
+        write("w2", "tools/guard.sh"),
+        says("Denied."),
+        write("w3", "b.txt"),
+        says("Denied."),
+    ]);
+    let place = Place::anthropic(&server);
+    let guard =
+        "name = \"guard\"\nmatch = \"write_file(*.txt)\"\ncommand = \"sh tools/guard.sh >>guard.log\"\n";
+    let other = "[[notification]]\ncommand = \"sh tools/other.sh\"\n";
+    place.file(".tiller/hooks.toml", &format!("[[before-tool-call]]\n{guard}\n{other}"));
+    place.file("tools/guard.sh", "echo ran; echo 'by the project' >&2; exit 2\n");
+    place.file("tools/other.sh", "exit 0\n");
+    place.file("guard.log", "");
+    let trusted = place.ok(&["trust", "--yes"]);
+    assert!(trusted.contains("tools/guard.sh") && !trusted.contains("guard.log"), "{trusted}");
+    let exec = || place.run(&["exec", "--json", "--profile", "full", "go"]);
+    let out = exec();
+    assert!(output(&out.stdout, "w1").contains("by the project"), "{out:?}");
+    assert!(output(&out.stdout, "w2").contains("is protected: a hook runs it"), "{out:?}");
+    assert_eq!(place.read("guard.log"), "ran\n");
+    place.file("tools/other.sh", "exit 1\n");
+    let out = exec();
+    assert!(output(&out.stdout, "w3").contains("by the project"), "{out:?}");
+    assert_eq!(place.read("guard.log"), "ran\nran\n");
+    assert!(!place.work.join("a.txt").exists() && !place.work.join("b.txt").exists());
 }
 
 /// The file of a hook changes while the session runs: it is not run, and a blocking hook denies.

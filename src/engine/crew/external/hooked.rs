@@ -93,7 +93,7 @@ impl ExternalDriver<'_> {
                 Denial { hook, reason }
             };
             let denial = answer.deny.or_else(|| answer.arguments.as_ref().map(|_| changed()));
-            let hooked = Box::new(HookedAsk { ask, denial, notices: answer.notices });
+            let hooked = Box::new(HookedAsk { ask, denial, asks: answer.ask, notices: answer.notices });
             // The engine may have ended.
             let _ = tx.send(Msg::External(ExternalMsg::Hooked { turn, hooked })).await;
         });
@@ -102,11 +102,11 @@ impl ExternalDriver<'_> {
 
     /// The hooks have decided: a denial is answered, anything else is judged by the rules.
     pub(crate) fn hooked(&mut self, hooked: HookedAsk) {
-        let HookedAsk { ask, denial, notices } = hooked;
+        let HookedAsk { ask, denial, asks, notices } = hooked;
         for notice in notices {
             self.core.notice(notice);
         }
-        let Some(denial) = denial else { return self.judge(ask) };
+        let Some(denial) = denial else { return self.judge(ask, asks) };
         let Question::Permission { tool, shown, diffs, .. } = &ask.what else { return };
         let root = &self.core.services.workspace.root;
         let (name, _, _) = access_of(root, tool, diffs, &self.core.services.tools.all);

@@ -24,5 +24,7 @@ pub(crate) enum ExternalMsg {
 pub(crate) struct HookedAsk {
     pub(crate) ask: Ask,
     pub(crate) denial: Option<Denial>,
+    /// Why the user is asked, whatever the rules say.
+    pub(crate) asks: Option<String>,
     pub(crate) notices: Vec<Notice>,
 }

@@ -28,12 +28,12 @@ impl ExternalDriver<'_> {
     /// A question of the program. Hooks come first, as for Tiller's own calls.
     pub(crate) fn question(&mut self, ask: Ask) {
         if let Some(ask) = self.run_hooks(ask) {
-            self.judge(ask);
+            self.judge(ask, None);
         }
     }
 
     /// Rules answer where they can, else the user.
-    pub(crate) fn judge(&mut self, mut ask: Ask) {
+    pub(crate) fn judge(&mut self, mut ask: Ask, hooks_ask: Option<String>) {
         let (reply, answer) = oneshot::channel();
         let permit = self.core.services.permit.clone();
         match ask.what {
@@ -95,6 +95,9 @@ impl ExternalDriver<'_> {
                 }
                 if touch != Touch::Read && unkept {
                     verdict = not_undone(verdict);
+                }
+                if let Some(why) = &hooks_ask {
+                    verdict = verdict.at_least_asks(why);
                 }
                 let mut audit = AuditRow {
                     time: self.core.services.clock.now(),
