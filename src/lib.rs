@@ -34,7 +34,7 @@
 //! | `plugins` | folders that bring hooks, tools, agents, skills, themes: what they are, whether they are trusted | protocol, fs, config, tool, permit, hooks |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
-//! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |
+//! | [`external`] | agent programs of other vendors, over three transports | fs, protocol, tool, rpc |
 //! | [`mcp`] | MCP servers: connections, their life, the tools that reach them | protocol, http, config, tool |
 //! | `mcp-server` | Tiller as an MCP server: its sessions, agents and todo lists for other agents, to read | protocol, permit, rpc, store, text |
 //! | `memory` | memory files, rules shown with the calls that they concern, learnings | protocol, text, fs, config, shell, store, tool |

@@ -29,6 +29,7 @@ pub(crate) mod extensions;
 pub(crate) mod files;
 mod logs;
 pub mod options;
+pub(crate) mod restricting;
 pub(crate) mod rules;
 pub(crate) mod sandbox;
 pub(crate) mod screen;

@@ -3,16 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tiller_config::schema::{ProviderKinds, SkillApproval};
-use tiller_config::{ConfigError, Layer, Problem};
+use tiller_config::ConfigError;
+use tiller_config::schema::SkillApproval;
 use tiller_engine::{AlwaysWriter, Permit};
 use tiller_permit::rules::rulefile::{self, RuleProblem};
-use tiller_permit::trust::{FolderConfig, Status};
 use tiller_permit::{Effect, Policy, Roots, Rule, RuleSet, Source};
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 
-use crate::app::extensions::hooks;
-use crate::app::settings::{self, SharedSettings};
+use crate::app::extensions::hook_files;
 use crate::app::{Setup, sandbox};
 
 /// Path of the project's rule file in the project.
@@ -55,51 +53,6 @@ impl BadFile {
 pub(crate) const UNTIL: &str =
     "Until it is corrected, every call that it may restrict asks; where no one can answer, it is denied.";
 
-/// Files of a trusted folder, besides its rules, that restrict and cannot be used, and what no other reader says of them.
-pub(super) fn bad_of_folder(
-    folder_config: &FolderConfig,
-    kinds: &ProviderKinds,
-) -> (Vec<BadFile>, Vec<Notice>) {
-    let (mut bad, mut notices) = (Vec::new(), Vec::new());
-    if let Err(why) = hooks::read_project(folder_config) {
-        bad.push(BadFile::new(Source::Project, why));
-    }
-    let path = Path::new(settings::PROJECT);
-    match folder_config.text(settings::PROJECT) {
-        Ok(None) => {}
-        Ok(Some(text)) => {
-            let wrong = tiller_config::problems_of(path, &text, Layer::Project, kinds).into_iter().next();
-            let why = |p: Problem| p.to_string().trim_end_matches('.').to_owned();
-            bad.extend(wrong.map(|p| BadFile::new(Source::Project, why(p))));
-        }
-        Err(why) => {
-            let file = BadFile::new(Source::Project, why);
-            // The bytes of a file that was taken are read, and reported, as settings.
-            if folder_config.bytes(settings::PROJECT).is_none() {
-                notices.push(file.notice());
-            }
-            bad.push(file);
-        }
-    }
-    (bad, notices)
-}
-
-/// The person's files that restrict, besides the rules, and cannot be used: settings and memory. One that was usable at
-/// the start is none of them: what was read of it stays in use.
-pub(super) fn others(shared: &Arc<SharedSettings>, memory: &Arc<tiller_memory::Memory>) -> OtherFaults {
-    let (shared, memory) = (Arc::clone(shared), Arc::clone(memory));
-    let unread = Mutex::new(memory.unreadable_rules());
-    Arc::new(move || {
-        let mut unread = unread.lock().unwrap_or_else(PoisonError::into_inner);
-        if !unread.is_empty() {
-            let now = memory.unreadable_rules();
-            *unread = now.into_iter().filter(|(path, _)| unread.iter().any(|(p, _)| p == path)).collect();
-        }
-        let memory = unread.iter().map(|(_, why)| why.clone());
-        shared.unusable().into_iter().chain(memory).map(|why| BadFile::new(Source::User, why)).collect()
-    })
-}
-
 /// What else of the person's cannot be used at present. Cheap, except while something is wrong.
 pub(super) type OtherFaults = Arc<dyn Fn() -> Vec<BadFile> + Send + Sync>;
 
@@ -118,7 +71,7 @@ pub(super) fn permit(
     let home = (setup.env)("HOME").map(PathBuf::from);
     let around = Arc::new(tiller_watch::GitSurroundings::new(setup.children()));
     let mut roots = Roots::new(&setup.project, home, own);
-    roots.hook_files = hooks::files(setup).iter().map(|path| setup.project.join(path)).collect();
+    roots.hook_files = hook_files::of(setup).iter().map(|path| setup.project.join(path)).collect();
     let mut policy = Policy::new(roots, setup.tools.catalog()).within(around);
     policy.sandboxed = sandbox::confines_reading(setup);
     policy.writable = sandbox::caches(setup);
@@ -164,30 +117,11 @@ pub(super) fn permit(
     Ok((permit, policy, notices))
 }
 
-/// Errors in the files that restrict: the rules of the person and the folder, hooks of the folder, rules of memory.
-pub(crate) fn problems(setup: &Setup) -> Vec<Notice> {
-    let (user, tools, mut notices) = (file(&setup.places.config), setup.tools.catalog(), Vec::new());
-    let mut rules = RuleSet::default();
-    add(&mut rules, read(&user), Source::User, &user, &tools, &mut notices);
-    // Nothing is said of the files of a folder that the user never agreed to.
-    let agreed = |store| matches!(setup.trust(&store), Status::Trusted | Status::Changed(_));
-    let mut bad = Vec::new();
-    if setup.open_store().is_ok_and(agreed) {
-        let text = setup.folder_config.text(PROJECT);
-        add(&mut rules, text, Source::Project, Path::new(PROJECT), &tools, &mut notices);
-        bad = bad_of_folder(&setup.folder_config, &setup.formats.kinds()).0;
-    }
-    let unread = setup.services.memory.unreadable_rules();
-    let memory = unread.into_iter().map(|(_, why)| BadFile::new(Source::User, why));
-    notices.extend(bad.into_iter().chain(memory).map(|bad| bad.notice()));
-    notices
-}
-
 /// The text of the person's file; `None`: there is none.
 ///
 /// # Errors
 /// As [`BadFile::why`].
-fn read(path: &Path) -> Result<Option<String>, String> {
+pub(super) fn read(path: &Path) -> Result<Option<String>, String> {
     tiller_fs::restricting::read_text(path, rulefile::MAX_BYTES as u64)
         .map_err(|why| format!("{} {why}", path.display()))
 }
@@ -447,14 +381,14 @@ mod tests {
         let tools = tiller_tool::Registry::built_in().catalog();
         let kinds = tiller_provider::ApiFormats::built_in().kinds();
         for bad in tiller_fs::testing::BadFile::all() {
-            for name in [".tiller/hooks.toml", settings::PROJECT] {
+            for name in [".tiller/hooks.toml", tiller_config::PROJECT] {
                 let tmp = tempfile::tempdir().unwrap();
                 std::fs::create_dir(tmp.path().join(".tiller")).unwrap();
                 if !bad.make(&tmp.path().join(name), "") {
                     continue;
                 }
                 let folder = tiller_permit::trust::discover(tmp.path(), &tools);
-                let (all, _) = bad_of_folder(&folder, &kinds);
+                let (all, _) = crate::app::restricting::bad_of_folder(&folder, &kinds);
                 assert_eq!(all.len(), 1, "{} {name}: {all:?}", bad.name);
                 assert!(all[0].why.starts_with(name), "{} {name}: {all:?}", bad.name);
             }

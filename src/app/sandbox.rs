@@ -42,7 +42,7 @@ use tiller_sandbox::{
 use tiller_tool::shell::{Confiner, Confiners, Launch};
 
 use crate::app::Setup;
-use crate::app::extensions::hooks;
+use crate::app::extensions::hook_files;
 
 /// For the commands of agents. What they hold takes some 20 ms at its first call.
 pub(crate) fn confiners(setup: &Setup) -> Confiners {
@@ -194,7 +194,7 @@ fn policy(setup: &Setup, profile: Profile, network: Network) -> Policy {
     policy.network = network;
     policy.hidden.push(setup.key_file());
     let places = &setup.places;
-    policy.protected.extend(hooks::files(setup));
+    policy.protected.extend(hook_files::of(setup));
     policy.own = [&places.config, &places.data, &places.state, &places.cache].map(PathBuf::clone).into();
     policy
 }

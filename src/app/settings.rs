@@ -18,8 +18,7 @@ use tiller_tui::model::kinds::FoundKey;
 use crate::app::Setup;
 use crate::app::setup::Env;
 
-/// Path of the project's settings file in the project.
-pub(crate) const PROJECT: &str = ".tiller/config.toml";
+pub(crate) use tiller_config::PROJECT;
 
 /// The shared settings.
 pub(crate) struct SharedSettings {

@@ -178,7 +178,7 @@ fn rules(
     let (mut rules, mut faults) = (tiller_permit::RuleSet::default(), Vec::new());
     let text = folder_config.text(PROJECT);
     crate::app::rules::add(&mut rules, text, Source::Project, Path::new(PROJECT), tools, &mut faults);
-    let (bad, wrong) = crate::app::rules::bad_of_folder(folder_config, kinds);
+    let (bad, wrong) = crate::app::restricting::bad_of_folder(folder_config, kinds);
     faults.extend(wrong);
     for bad in bad {
         rules.push(bad.rule(tools).map_err(|notice| notice.message)?);

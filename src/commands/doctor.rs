@@ -9,7 +9,7 @@ use tiller_sandbox::Confinement;
 use tiller_snapshot::Shadow;
 
 use crate::app::setup::repository;
-use crate::app::{Setup, agents, definitions, files, rules, settings};
+use crate::app::{Setup, agents, definitions, files, restricting, settings};
 use crate::commands::workbench::keyboard::{self, Keyboard};
 use crate::commands::{Exit, json_line, sandbox, say, show};
 
@@ -134,7 +134,7 @@ const CHECKS: &[DoctorCheck] = &[
         wrong(all, mend).unwrap_or_else(|| (Health::Ok, s.places.config.display().to_string(), None))
     }),
     ("settings", "rules", |s| {
-        let all = rules::problems(s).into_iter().map(|n| n.message).collect();
+        let all = restricting::problems(s).into_iter().map(|n| n.message).collect();
         wrong(
             all,
             "Until it is corrected, calls that it may cover ask, or are denied where no one can answer.",

@@ -39,7 +39,7 @@ pub use check::schema as json_schema;
 pub use edit::{set_entry, set_member, set_tables, set_value};
 pub use keyfile::{KeyFile, Secret};
 pub use load::{
-    FILE, Fingerprint, Flags, Layer, Live, LoadedConfig, SettingOrigin, Sources, load, problems_of,
+    FILE, Fingerprint, Flags, Layer, Live, LoadedConfig, PROJECT, SettingOrigin, Sources, load, problems_of,
 };
 pub use places::{Places, PluginPlace};
 pub use problem::{ConfigError, Problem};

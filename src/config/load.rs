@@ -18,6 +18,9 @@ use crate::{Config, Places};
 /// Name of the file in both places.
 pub const FILE: &str = "config.toml";
 
+/// Path of a project's settings in the project.
+pub const PROJECT: &str = ".tiller/config.toml";
+
 /// A layer, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {

@@ -1,6 +1,6 @@
 //! Kinds of files that cannot be read, for the tests of the rooms that read files which restrict.
 
-#![allow(clippy::unwrap_used, reason = "a test's own helper")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a helper of tests")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -103,7 +103,7 @@ const ALL: &[BadFile] = &[
         said: "ermission denied",
         make: |path, text| {
             fs::write(path, text).unwrap();
-            fs::set_permissions(path, fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
         },
     },
 ];

@@ -98,7 +98,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Length of the rest of a control sequence: parameters, and a letter or sign that is none of JSON.
+/// Length of the rest of a control sequence: parameters, and a letter or sign that JSON does not begin with.
 fn control(rest: &str) -> Option<usize> {
     let end = rest.find(|c: char| !(' '..='?').contains(&c) || c == '"')?;
     rest[end..].starts_with(|c: char| c.is_ascii_alphabetic() || "@`~^_".contains(c)).then_some(end + 1)

@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use tiller_config::schema;
 use tiller_hooks::{ChangedHook, HookSource, Hooks, HooksConfig, file};
-use tiller_permit::hook_files;
 use tiller_permit::trust::FolderConfig;
 use tiller_plugins::{Installed, PluginState};
-use tiller_protocol::{HookEvent, Notice, NoticeKind, ToolCatalog};
+use tiller_protocol::{HookEvent, Notice, NoticeKind, ToolCatalog, TrustKind};
 use tiller_store::{Store, TrustRow};
 use tiller_tool::shell::Confiner;
 
 use crate::app::Setup;
-use crate::app::extensions::plugins;
+use crate::app::extensions::{hook_files, plugins};
 
 /// All hooks, and the faults in their settings. `trusted`: those of the folder, too. `confiner`: what they run
 /// in. `plugins`: those in use. Hooks that the user agreed to in another form are there as well: they are not run, and
@@ -76,8 +75,8 @@ pub(crate) fn load(
 /// Sets the hooks of a folder of which something changed since the user's yes. Those whose own files are as they were run;
 /// the others are not run and pass no call.
 fn keep_guards(hooks: &Hooks, setup: &Setup, agreed: &TrustRow, tools: &ToolCatalog) {
-    let Some(before) = agreed.items.iter().find(|item| item.path == file::PROJECT) else { return };
-    let now = setup.folder_config.found.iter().find(|found| found.item.path == file::PROJECT);
+    let Some(before) = agreed.items.iter().find(|item| item.kind == TrustKind::Hooks) else { return };
+    let now = setup.folder_config.found.iter().find(|found| found.item.kind == TrustKind::Hooks);
     let text = setup.folder_config.bytes(file::PROJECT).map(String::from_utf8_lossy).unwrap_or_default();
     let mut all = file::read(&text).unwrap_or_default();
     let same = now.is_some_and(|now| now.item.hash == before.hash);
@@ -100,20 +99,6 @@ fn keep_guards(hooks: &Hooks, setup: &Setup, agreed: &TrustRow, tools: &ToolCata
     let _ = hooks.set_trusted(&HookSource::Project, &all, None, changed);
 }
 
-/// The files of the folder that the hooks of the settings and of the folder run, relative to it. The folder need not be
-/// trusted yet: its hooks may be while the session runs.
-pub(crate) fn files(setup: &Setup) -> Vec<PathBuf> {
-    let text = setup.folder_config.bytes(file::PROJECT).map(String::from_utf8_lossy).unwrap_or_default();
-    let project = file::read(&text).unwrap_or_default();
-    let commands = file::commands(&setup.config.config.hooks).chain(file::commands(&project));
-    let mut files: Vec<PathBuf> =
-        commands.flat_map(|command| hook_files::run(&setup.project, command)).collect();
-    files.retain(|path| setup.project.join(path).is_file());
-    files.sort();
-    files.dedup();
-    files
-}
-
 /// The hook of the demo: it denies what the demo could not do anyway.
 fn demo() -> schema::Hooks {
     let hook = schema::Hook {
@@ -134,7 +119,7 @@ pub(crate) fn load_project(
     folder_config: &FolderConfig,
     tools: &ToolCatalog,
 ) -> (usize, Vec<Notice>) {
-    match read_project(folder_config) {
+    match hook_files::read_project(folder_config) {
         Ok(None) => (0, Vec::new()),
         Ok(Some(read)) => {
             let changed = file::changed(project, &folder_config.items(), tools);
@@ -149,13 +134,4 @@ pub(crate) fn load_project(
             (0, vec![notice])
         }
     }
-}
-
-/// The hooks in the folder's file, from the bytes that were hashed; `None`: there is no such file.
-///
-/// # Errors
-/// The file and why, without a full stop.
-pub(crate) fn read_project(folder_config: &FolderConfig) -> Result<Option<schema::Hooks>, String> {
-    let Some(text) = folder_config.text(file::PROJECT)? else { return Ok(None) };
-    file::read(&text).map(Some).map_err(|why| format!("{}, {why}", file::PROJECT))
 }

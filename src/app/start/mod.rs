@@ -22,7 +22,8 @@ use tokio::runtime::Runtime;
 
 use crate::app::settings::{self, SharedSettings};
 use crate::app::{
-    Setup, definitions, definitions::workflows, extensions, logs, rules, sandbox, terminals, trust, watch,
+    Setup, definitions, definitions::workflows, extensions, logs, restricting, rules, sandbox, terminals,
+    trust, watch,
 };
 
 /// Permission rules of this run only, in the syntax of `permissions.yaml`.
@@ -200,12 +201,18 @@ impl Running {
         // Files that were trusted and changed restrict, too, as far as they can.
         let counts = trusted || matches!(status, Status::Changed(_));
         let (bad, wrong) = if counts {
-            rules::bad_of_folder(&setup.folder_config, &setup.formats.kinds())
+            restricting::bad_of_folder(&setup.folder_config, &setup.formats.kinds())
         } else {
             Default::default()
         };
         notices.extend(wrong);
-        let others = rules::others(&shared, &setup.services.memory);
+        let others = restricting::others(
+            {
+                let shared = Arc::clone(&shared);
+                move || shared.unusable()
+            },
+            &setup.services.memory,
+        );
         let unread = setup.services.memory.unreadable_rules();
         notices.extend(unread.into_iter().map(|(_, why)| rules::BadFile::new(Source::User, why).notice()));
         let lists = [&start.rules.allow[..], &start.rules.ask, &start.rules.deny];
