@@ -367,7 +367,7 @@ mod tests {
         let seen = RulesSeen { stamp: stamp(&path), rules: good, faults: bad.lock().unwrap().clone() };
         let others = Arc::clone(&bad);
         let others: OtherFaults = Arc::new(move || others.lock().unwrap().clone());
-        let read = reader(path.clone(), seen, others, tools);
+        let read = reader(path, seen, others, tools);
         assert!(read().is_none());
         bad.lock().unwrap().clear();
         assert_eq!(read().unwrap().0.unwrap().len(), 1, "the file's own rule is left");

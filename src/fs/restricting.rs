@@ -159,7 +159,7 @@ mod tests {
         assert!(read_text(Path::new("/dev/zero"), 9).unwrap_err().contains("device"));
         let closed = at("closed");
         fs::create_dir(&closed).unwrap();
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
         let said = read_text(&closed.join("none"), 9);
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
         assert!(is_root() || said.unwrap_err().contains("ermission"), "whether it is there is not known");

@@ -105,7 +105,7 @@ mod tests {
         const HOOKS: &str = "[[before-tool-call]]\ncommand = \"sh .tiller/hooks/a.sh >>a.log\"\n\
             [[before-tool-call]]\ncommand = \"sh .tiller/hooks/b.sh\"\n[[notification]]\ncommand = \"true\"\n";
         const A: &str = ". .tiller/hooks/lib.sh; echo x >>.tiller/hooks/state\n";
-        let names = |change: &dyn Fn(&dyn Fn(&str, &str))| {
+        let names = |changed_file: Option<(&str, &str)>| {
             let dir = tempfile::tempdir().unwrap();
             let write = |path: &str, text: &str| {
                 let path = dir.path().join(path);
@@ -119,26 +119,26 @@ mod tests {
                 write(path, "1\n");
             }
             let trusted = discover(dir.path(), &ToolCatalog::default()).items();
-            change(&write);
+            changed_file.into_iter().for_each(|(path, text)| write(path, text));
             let changed = changed(dir.path(), &trusted, &ToolCatalog::default());
             let all = read(HOOKS).unwrap();
             let found = events(&all).map(|(event, hook)| changed(event, hook).unwrap_or_default());
             found.collect::<Vec<_>>()
         };
         let (a, b, lib) = (".tiller/hooks/a.sh", ".tiller/hooks/b.sh", ".tiller/hooks/lib.sh");
-        assert_eq!(names(&|_| {}), ["", "", ""]);
-        assert_eq!(names(&|write| write(a, &format!("{A}\n"))), [a, "", ""]);
-        assert_eq!(names(&|write| write(b, "2\n")), ["", b, ""]);
+        assert_eq!(names(None), ["", "", ""]);
+        assert_eq!(names(Some((a, &format!("{A}\n")))), [a, "", ""]);
+        assert_eq!(names(Some((b, "2\n"))), ["", b, ""]);
         // It lies beside the other hook's file as well, and no command names it.
-        assert_eq!(names(&|write| write(lib, "2\n")), [lib, lib, ""]);
+        assert_eq!(names(Some((lib, "2\n"))), [lib, lib, ""]);
         for written in [".tiller/hooks/state", ".tiller/hooks/b.log", "a.log"] {
-            assert_eq!(names(&|write| write(written, "2\n")), ["", "", ""], "{written}");
+            assert_eq!(names(Some((written, "2\n"))), ["", "", ""], "{written}");
         }
         let more = format!("{HOOKS}[[agent-end]]\ncommand = \"true\"\n");
-        assert_eq!(names(&|write| write(PROJECT, &more)), ["", "", ""]);
+        assert_eq!(names(Some((PROJECT, &more))), ["", "", ""]);
         let other = HOOKS.replace("sh .tiller/hooks/b.sh", "true");
-        let now = names(&|write| write(PROJECT, &other));
+        let now = names(Some((PROJECT, &other)));
         assert_eq!((now[0].as_str(), now[1].as_str()), ("", PROJECT));
-        assert_eq!(names(&|write| write(PROJECT, "")), [PROJECT; 3]);
+        assert_eq!(names(Some((PROJECT, ""))), [PROJECT; 3]);
     }
 }

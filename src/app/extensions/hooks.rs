@@ -1,6 +1,6 @@
 //! The hooks of a start: those of the user's settings, and those of a trusted project.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tiller_config::schema;
