@@ -384,7 +384,7 @@ mod tests {
             for name in [".tiller/hooks.toml", tiller_config::PROJECT] {
                 let tmp = tempfile::tempdir().unwrap();
                 std::fs::create_dir(tmp.path().join(".tiller")).unwrap();
-                if !bad.make(&tmp.path().join(name), "") {
+                if !bad.make(&tmp.path().join(name), "# settings\n") {
                     continue;
                 }
                 let folder = tiller_permit::trust::discover(tmp.path(), &tools);

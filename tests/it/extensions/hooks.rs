@@ -160,7 +160,8 @@ fn a_hook_stays_trusted_while_its_log_and_other_hooks_change() {
         "name = \"guard\"\nmatch = \"write_file(*.txt)\"\ncommand = \"sh tools/guard.sh >>guard.log\"\n";
     let other = "[[notification]]\ncommand = \"sh tools/other.sh\"\n";
     place.file(".tiller/hooks.toml", &format!("[[before-tool-call]]\n{guard}\n{other}"));
-    place.file("tools/guard.sh", "echo ran; echo 'by the project' >&2; exit 2\n");
+    // It denies text files only: what is protected is judged by all hooks.
+    place.file("tools/guard.sh", "echo ran; grep -q '[.]txt' || exit 0; echo 'by the project' >&2; exit 2\n");
     place.file("tools/other.sh", "exit 0\n");
     place.file("guard.log", "");
     let trusted = place.ok(&["trust", "--yes"]);
@@ -169,11 +170,12 @@ fn a_hook_stays_trusted_while_its_log_and_other_hooks_change() {
     let out = exec();
     assert!(output(&out.stdout, "w1").contains("by the project"), "{out:?}");
     assert!(output(&out.stdout, "w2").contains("is protected: a hook runs it"), "{out:?}");
-    assert_eq!(place.read("guard.log"), "ran\n");
+    let log = place.read("guard.log");
+    assert!(log.starts_with("ran\n"), "{log}");
     place.file("tools/other.sh", "exit 1\n");
     let out = exec();
     assert!(output(&out.stdout, "w3").contains("by the project"), "{out:?}");
-    assert_eq!(place.read("guard.log"), "ran\nran\n");
+    assert!(place.read("guard.log").len() > log.len());
     assert!(!place.work.join("a.txt").exists() && !place.work.join("b.txt").exists());
 }
 
