@@ -523,7 +523,7 @@ fn what_fails_on_the_way_to_another_machine_is_said() {
     args.extend(options.iter().map(String::as_str));
     let child = bench.start(&args);
     wait("the case to run there", || bench.ran().len() == 1);
-    tiller_testkit::cut_connections(machine.child.id());
+    assert!(tiller_testkit::cut_connections(machine.child.id()));
     let out = finish(child);
     assert_eq!(out.code, Some(1), "{out:?}");
     let results = bench.results();
