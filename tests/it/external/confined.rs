@@ -75,6 +75,12 @@ fn place_for(server: &ScriptServer, clis: &str, root: &Path, name: &str) -> Plac
     // The model is a server on this machine.
     place.config("[agents]\nsandbox = true\nsandbox_network = [\"*\"]\n");
     super::settings(&place.user, &server.url());
+    // In its own terminal a program is confined without namespaces, and its commands get no terminal there. Gemini asks for
+    // one where it finds the module for that.
+    let gemini = place.user.join(".gemini/settings.json");
+    let mut own: serde_json::Value = serde_json::from_slice(&std::fs::read(&gemini).unwrap()).unwrap();
+    own["tools"] = json!({"shell": {"enableInteractiveShell": false}});
+    std::fs::write(&gemini, own.to_string()).unwrap();
     for (file, _) in SECRETS.iter().filter(|(_, own)| *own != name) {
         let path = place.user.join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

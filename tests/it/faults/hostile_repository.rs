@@ -141,7 +141,8 @@ fn x1_opening_a_hostile_repository_runs_nothing_of_it_and_connects_nowhere() {
     }
     hostile(&place);
     let log = place.user.join("trace");
-    let args = ["-f", "-qq", "-e", "trace=execve,connect", "-o", log.to_str().unwrap(), TILLER];
+    // Whole lists of arguments: those of bubblewrap are long.
+    let args = ["-f", "-v", "-qq", "-e", "trace=execve,connect", "-o", log.to_str().unwrap(), TILLER];
     let mut term = Term::spawn(Path::new("/usr/bin/strace"), &args, &place.env, &place.work, 100, 40);
     term.wait("the workbench", |s| s.contains("trust") || s.contains("Type what you want done"));
     // Everything that starts by itself has started when the watcher has counted git's changes.
