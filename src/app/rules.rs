@@ -43,17 +43,17 @@ impl BadFile {
             .map_err(|why| Notice::new(NoticeKind::Internal, why))
     }
 
-    /// What happened, and what to do.
+    /// The fault, and how to correct it.
     pub(crate) fn notice(&self) -> Notice {
         Notice::new(NoticeKind::Config, format!("{}.", self.why)).hint(UNTIL)
     }
 }
 
-/// What a file that cannot be used costs.
+/// The cost of a file that cannot be used.
 pub(crate) const UNTIL: &str =
     "Until it is corrected, every call that it may restrict asks; where no one can answer, it is denied.";
 
-/// What else of the person's cannot be used at present. Cheap, except while something is wrong.
+/// Other files of the person that cannot be used at present. Cheap, except while something is wrong.
 pub(super) type OtherFaults = Arc<dyn Fn() -> Vec<BadFile> + Send + Sync>;
 
 /// Everything that decides about calls, and the errors in the files. `bad`: files of the folder that restrict and cannot be
@@ -143,7 +143,7 @@ struct RulesSeen {
     stamp: FileStamp,
     /// The last good ones, or what stands for those of a start at which the file could not be used.
     rules: Vec<Rule>,
-    /// What else could not be used.
+    /// Other files that could not be used.
     faults: Vec<BadFile>,
 }
 

@@ -86,7 +86,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Problem> {
 /// Sections that restrict nothing. Any other one may: with a file that is not used its hooks, limits or sandbox are lost.
 const HARMLESS: &[&str] = &["model", "tiers", "providers", "ui", "embeddings", "detach", "media"];
 
-/// Whether a settings file may hold something that restricts: it cannot be read, or has a section that can.
+/// True when a settings file may hold something that restricts: it cannot be read, or has a section that can.
 pub fn may_restrict(path: &Path) -> bool {
     let Ok(text) = read(path) else { return true };
     let text = text.unwrap_or_default();

@@ -43,7 +43,7 @@ pub fn remove(path: &Path) {
     }
 }
 
-/// Whether permissions of files do not count.
+/// True when permissions of files do not count.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -104,7 +104,7 @@ fn with_errors(what: String, stderr: &[u8]) -> String {
     if line.is_empty() { what } else { format!("{what}: {line}") }
 }
 
-/// What the output says. Without a `{` it says nothing: a formatter prints what it likes. An object counts also with other
+/// The decision in an output. Without a `{` it says nothing: a formatter prints what it likes. An object counts also with other
 /// text around it; the first that denies decides.
 fn output(stdout: &[u8], form: OutputForm) -> Result<Decision, String> {
     let Found { objects, broken } = crate::objects::find(stdout);

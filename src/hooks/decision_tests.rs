@@ -43,7 +43,7 @@ fn json_denies_changes_and_adds() {
     assert!(changed.deny.is_none());
 }
 
-/// What may stand before a decision.
+/// Texts that may stand before a decision.
 const BEFORE_IT: &[&str] = &[
     "",
     "Shell ready\n",
@@ -70,7 +70,7 @@ const BEFORE_IT: &[&str] = &[
     "decision: ",
 ];
 
-/// What may stand behind it.
+/// Texts that may stand behind it.
 const BEHIND_IT: &[&str] = &[
     "",
     "\n",
@@ -121,7 +121,7 @@ fn changes_count_with_text_around_them() {
     assert_eq!((two.add.as_deref(), two.tell.as_deref()), (Some("b"), Some("t")));
 }
 
-/// What cannot be understood is a failure: a blocking hook then denies, and a call asks after another one.
+/// An output that cannot be understood is a failure: a blocking hook then denies, and a call asks after another one.
 #[test]
 fn what_cannot_be_understood_is_a_failure() {
     for bad in [

@@ -60,7 +60,7 @@ pub fn changed(folder: &Path, trusted: &[TrustItem], tools: &ToolCatalog) -> Cha
     })
 }
 
-/// What belongs to one hook.
+/// The text and files of one hook.
 struct Own {
     /// The files that its command names.
     named: Vec<PathBuf>,
@@ -80,7 +80,7 @@ impl Own {
         Self { named, of_others, texts }
     }
 
-    /// Whether the hook runs or reads this file: its command names it, or a file of its own does; or it lies beside such a
+    /// True when the hook runs or reads this file: its command names it, or a file of its own does; or it lies beside such a
     /// file, and no other hook is known to use it.
     fn concerns(&self, path: &str) -> bool {
         let file = Path::new(path);

@@ -163,7 +163,7 @@ fn set_arguments(about: &mut Map<String, Value>, arguments: &Value) {
     }
 }
 
-/// Whether the hooks of an event decide before something happens.
+/// True when the hooks of an event decide before something happens.
 fn is_before(event: HookEvent) -> bool {
     matches!(
         event,

@@ -42,7 +42,7 @@ async fn fire(hooks: &Hooks, folder: &Path, event: HookEvent) -> HookAnswer {
     hooks.before_call(scene, about, &|_, _| true, &CancellationToken::new()).await
 }
 
-/// What comes of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comes {
     Passes,

@@ -55,7 +55,7 @@ pub(crate) fn find(stdout: &[u8]) -> Found {
     found
 }
 
-/// What may stand before the beginning of a text or a line.
+/// A sign that may stand before the beginning of a text or a line.
 fn blank(c: char) -> bool {
     c.is_whitespace() || c.is_control() || matches!(c, '\u{feff}' | '\u{fffd}')
 }

@@ -168,7 +168,7 @@ fn hub_with(folder: &std::path::Path, server: McpServer) -> Arc<Hub> {
     Hub::new(config, vec![ServerSettings::new("remote", Origin::User, &server, &|_| None).unwrap()])
 }
 
-/// Whether logins go through a proxy, with words: the SDK has clients of its own for them, which use the system's proxy for
+/// True when logins go through a proxy, with words: the SDK has clients of its own for them, which use the system's proxy for
 /// this machine too.
 fn proxied() -> bool {
     let set = |names: [&str; 2]| {

@@ -1,6 +1,6 @@
 //! The files that the commands of hooks name, and those that they write.
 //!
-//! What a hook runs or reads is trusted with it; what it writes, such as a log, is no part of that: it changes with each run.
+//! A file that a hook runs or reads is trusted with it; one that it writes, such as a log, is no part of that: it changes with each run.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 /// Tests that only print figures, or that `.ci/run` runs by their names.
 const NO_TESTS: &[&str] = &["figures", "published", "at_most_one_line"];
 
-/// What takes half an hour and more: run with `--whole`.
+/// Tests of half an hour and more: run with `--whole`.
 const WHOLE: &[&str] = &[
     "room_tests::random",
     "_whole_",

@@ -230,7 +230,7 @@ fn reading_is_no_writing() {
     }
 }
 
-/// What a hook runs is written by no tool and no plain command; what lies beside it is free.
+/// A file that a hook runs is written by no tool and no plain command; what lies beside it is free.
 #[test]
 fn files_that_hooks_run_are_protected() {
     let mut w = world();

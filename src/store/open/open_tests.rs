@@ -191,7 +191,10 @@ fn other_files_are_not_touched() {
     std::os::unix::fs::symlink(&path, &link).unwrap();
     let error = Store::open(&link, options()).unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
-    let folder = Store::open(dir.path(), options()).unwrap_err();
+    // In a folder of the test: opening a database closes its folder to others.
+    let folder = dir.path().join("folder.db");
+    std::fs::create_dir(&folder).unwrap();
+    let folder = Store::open(&folder, options()).unwrap_err();
     assert!(matches!(folder, StoreError::ReadOnly { .. }), "{folder:?}");
 }
 

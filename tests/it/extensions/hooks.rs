@@ -145,7 +145,7 @@ fn a_denial_counts_whatever_stands_before_its_json() {
     }
 }
 
-/// What a hook writes is no part of the trust, another hook's file is no concern of it, and no tool writes what it runs.
+/// A file that a hook writes is no part of the trust, another hook's file is no concern of it, and no tool writes what it runs.
 #[test]
 fn a_hook_stays_trusted_while_its_log_and_other_hooks_change() {
     let server = ScriptServer::start([

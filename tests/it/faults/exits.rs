@@ -125,7 +125,7 @@ fn s15_whole_200_of_each_end() {
     ends_at(800);
 }
 
-/// Whether a process has a handler for a signal.
+/// True when a process has a handler for a signal.
 fn handles(pid: u32, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let set = status.lines().find_map(|l| l.strip_prefix("SigCgt:")).unwrap_or("0").trim();
