@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::world::{Tree, World, agent, sh, tree};
+use super::world::{Tree, World, agent, paths, sh, tree};
 use crate::steps::Steps;
 use crate::{Answer, Goal, Shadow, Snapshot, SnapshotError, Step};
 
@@ -80,7 +80,7 @@ fn all(s: &mut Shadow, first: &Snapshot, step: Step) -> crate::Result<crate::Res
 
 /// No temporary file of Tiller's is left.
 pub(crate) fn clean(w: &World) {
-    let list = || -> Vec<_> { tree(&w.work()).into_keys().chain(tree(&w.store()).into_keys()).collect() };
+    let list = || [paths(&w.work()), paths(&w.store())].concat();
     let mut names = list();
     // Packs may be joined in the background, whose file disappears when that ends. The file of a killed join is removed
     // at the next start that gets the lock; a process that another test forks holds a copy of the lock until it

@@ -79,6 +79,26 @@ pub(crate) fn sh(dir: &Path, line: &str) -> String {
     text
 }
 
+/// The paths of everything in a folder where files come and go meanwhile.
+pub(crate) fn paths(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut todo = vec![dir.to_path_buf()];
+    while let Some(here) = todo.pop() {
+        let items = match fs::read_dir(&here) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+            items => items.unwrap(),
+        };
+        for item in items {
+            let item = item.unwrap();
+            found.push(item.path());
+            if item.file_type().is_ok_and(|kind| kind.is_dir()) {
+                todo.push(item.path());
+            }
+        }
+    }
+    found
+}
+
 /// Everything in a folder, byte for byte. Pipes and sockets are not opened.
 pub(crate) fn tree(dir: &Path) -> Tree {
     let mut found = Tree::new();
