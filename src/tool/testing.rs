@@ -385,11 +385,17 @@ impl Bench {
     }
 }
 
-/// All text parts of a result.
+/// All text parts of a result, without the note on how long a command took: each takes long on a busy machine.
 pub fn text_of(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|p| match p {
         Part::Text { text } => Some(text.as_str()),
         Part::Image { .. } => None,
     });
-    texts.collect::<Vec<_>>().join("\n")
+    let all = texts.collect::<Vec<_>>().join("\n");
+    match all.rsplit_once('\n') {
+        Some((before, last)) if last.starts_with("[took") && crate::output::is_duration_note(last) => {
+            before.to_owned()
+        }
+        _ => all,
+    }
 }

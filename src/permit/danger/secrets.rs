@@ -111,12 +111,17 @@ fn hits(pattern: &std::path::Path) -> bool {
     ];
     let names: Vec<String> =
         pattern.components().map(|c| c.as_os_str().to_string_lossy().to_lowercase()).collect();
-    let hit = |text: &str, name: &str| {
+    let pattern = |text: &str| {
         // `*` alone stands for everything, and so says nothing.
-        text.contains(['*', '?', '['])
-            && text.chars().any(|c| c.is_alphanumeric() || c == '.')
-            && globset::Glob::new(text).is_ok_and(|g| g.compile_matcher().is_match(name))
+        let names = text.contains(['*', '?', '[']) && text.chars().any(|c| c.is_alphanumeric() || c == '.');
+        names.then(|| globset::Glob::new(text).ok()).flatten().map(|glob| glob.compile_matcher())
     };
-    let last = names.last().map_or("", String::as_str);
-    FILES.iter().any(|f| hit(last, f)) || names.iter().any(|n| FOLDERS.iter().any(|f| n == f || hit(n, f)))
+    let last = names.last().and_then(|name| pattern(name));
+    last.is_some_and(|last| FILES.iter().any(|file| last.is_match(file)))
+        || names.iter().any(|name| {
+            let pattern = pattern(name);
+            FOLDERS
+                .iter()
+                .any(|folder| name == folder || pattern.as_ref().is_some_and(|p| p.is_match(folder)))
+        })
 }

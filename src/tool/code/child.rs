@@ -188,9 +188,7 @@ impl Kept {
             return;
         }
         self.carry.extend_from_slice(bytes);
-        let found = (!self.mark.is_empty())
-            .then(|| self.carry.windows(self.mark.len()).position(|w| w == self.mark))
-            .flatten();
+        let found = (!self.mark.is_empty()).then(|| memchr::memmem::find(&self.carry, &self.mark)).flatten();
         let take = match found {
             Some(at) => {
                 self.ended = true;
@@ -216,10 +214,9 @@ impl Kept {
         let skip = rest.len().saturating_sub(most);
         self.dropped += skip as u64;
         self.tail.extend(&rest[skip..]);
-        while self.tail.len() > most {
-            self.tail.pop_front();
-            self.dropped += 1;
-        }
+        let over = self.tail.len().saturating_sub(most);
+        self.tail.drain(..over);
+        self.dropped += over as u64;
     }
 
     fn end(&mut self) {

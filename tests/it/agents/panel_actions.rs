@@ -1,9 +1,11 @@
 //! The other keys of the agents panel: background, the item of the plan, families, starting and retrying.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tiller_testkit::{Reply, ScriptServer, Term};
 
-use crate::common::{Place, calls, let_escape_pass, says, wait};
+use crate::common::{Place, TIMEOUT, calls, let_escape_pass, poll, says, wait};
 use crate::screen::{agent_row, idle, press_again, quit, say};
 
 /// The first message of the conversation, and its number of tool results.
@@ -108,9 +110,15 @@ fn keys(cols: u16, rows: u16) {
     press_again(&mut term, "k", |s| {
         s.contains("was ended; press again to also end what it started") || all(s)
     });
-    if !term.showed(since, all) {
-        press_again(&mut term, "k", all);
-    }
+    // What a key that is read late says may hide it at once.
+    let both = |term: &Term| term.showed(since, all).then_some(());
+    let ended = poll(TIMEOUT, || {
+        both(&term).or_else(|| {
+            term.keys("k");
+            poll(Duration::from_millis(1500), || both(&term))
+        })
+    });
+    assert!(ended.is_some(), "the second press ends nothing:\n{}", term.screen());
     term.wait("its end", |s| agent_row(s, "a2 grow").contains("·"));
     term.wait("the first continues", |s| agent_row(s, "a1 wait").contains("●"));
 
