@@ -10,6 +10,7 @@ use serde_json::Value;
 use tiller_protocol::tool::InnerCall;
 use tiller_protocol::{ToolOutcome, ToolSet, ToolSpec, ToolVerb, Touch};
 use tokio::sync::{RwLock, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use super::approval::Verdict;
 use super::child::{Child, SCRIPT};
@@ -89,6 +90,10 @@ struct Running<'a> {
     gate: Arc<RwLock<()>>,
     made: u32,
     calls: Vec<InnerCall>,
+    /// Calls that are not answered.
+    open: FuturesUnordered<BoxFuture<'static, Answer>>,
+    /// Ends them with the run.
+    stop: CancellationToken,
 }
 
 /// Runs `code` in `child` to its end.
@@ -100,7 +105,15 @@ pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exp
     child.err.begin(&mark, &live);
     let order = Run { run: code, name: SCRIPT, mark: &mark, keep };
     let sent = child.to.send(serde_json::to_string(&order).unwrap_or_default()).await;
-    let mut running = Running { cx, exposed, gate: Arc::default(), made: 0, calls: Vec::new() };
+    let mut running = Running {
+        cx,
+        exposed,
+        gate: Arc::default(),
+        made: 0,
+        calls: Vec::new(),
+        open: FuturesUnordered::new(),
+        stop: cx.cancel.child_token(),
+    };
     let end = match sent {
         Ok(()) => tokio::select! {
             end = running.until_end(child) => end,
@@ -115,6 +128,7 @@ pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exp
     }
     child.out.hush();
     child.err.hush();
+    running.end_calls().await;
     let Running { made, mut calls, .. } = running;
     calls.sort_by_key(|call| call.number);
     Ran { end, made, calls, took: began.elapsed() }
@@ -122,7 +136,6 @@ pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exp
 
 impl Running<'_> {
     async fn until_end(&mut self, child: &mut Child) -> RunEnd {
-        let mut calls: FuturesUnordered<BoxFuture<'static, Answer>> = FuturesUnordered::new();
         let limit = self.cx.limits.code.time;
         let began = Instant::now();
         let mut listens = true;
@@ -133,7 +146,7 @@ impl Running<'_> {
             tokio::select! {
                 biased;
                 () = self.cx.cancel.cancelled() => return RunEnd::Stopped,
-                Some(answer) = calls.next(), if !calls.is_empty() => {
+                Some(answer) = self.open.next(), if !self.open.is_empty() => {
                     if let Some(row) = answer.row {
                         self.calls.push(row);
                     }
@@ -145,9 +158,12 @@ impl Running<'_> {
                         return stuck;
                     }
                 }
-                message = child.from.recv(), if listens && calls.len() < PARALLEL => match message {
+                message = child.from.recv(), if listens && self.open.len() < PARALLEL => match message {
                     Some(Ok(Message::Done { done })) => return RunEnd::Done(done),
-                    Some(Ok(Message::Call { id, tool, args })) => calls.push(self.call(id, tool, args)),
+                    Some(Ok(Message::Call { id, tool, args })) => {
+                        let call = self.call(id, tool, args);
+                        self.open.push(call);
+                    }
                     Some(Err(Broken::TooLong)) => {
                         return RunEnd::Broken("it sent a message that is too long for a call".into());
                     }
@@ -169,6 +185,14 @@ impl Running<'_> {
         }
     }
 
+    /// Stops the calls that still run, and waits for their ends: what they did is told, and no command runs on.
+    async fn end_calls(&mut self) {
+        self.stop.cancel();
+        while let Some(answer) = self.open.next().await {
+            self.calls.extend(answer.row);
+        }
+    }
+
     /// The future that carries a call out.
     fn call(&mut self, id: u64, tool: String, args: Value) -> BoxFuture<'static, Answer> {
         let most = self.cx.limits.code.calls;
@@ -184,13 +208,18 @@ impl Running<'_> {
         }
         self.made += 1;
         let number = self.made;
-        let (cx, gate) = (self.cx.clone(), Arc::clone(&self.gate));
+        let (mut cx, gate) = (self.cx.clone(), Arc::clone(&self.gate));
+        cx.cancel = self.stop.clone();
         let side_by_side = self.exposed.side_by_side(&tool);
         Box::pin(async move {
             let _turn = match side_by_side {
                 true => (Some(gate.read().await), None),
                 false => (None, Some(gate.write().await)),
             };
+            if cx.cancel.is_cancelled() {
+                let reply = Reply { id, ok: false, text: "the script is over".into(), exit: None };
+                return Answer { reply, row: None, not_shown: None };
+            }
             carry_out(id, CallForScript { number, most, tool, args, consent: super::CallConsent::Rules }, &cx)
                 .await
         })

@@ -109,6 +109,49 @@ async fn an_interrupt_ends_the_script_and_its_call() {
 }
 
 #[tokio::test]
+async fn a_command_of_a_script_ends_with_it_and_later_results_are_their_own() {
+    const THREAD: &str = "import os, threading, time\nfrom tiller_tools import terminal\n\
+                          def job():\n    terminal('echo $$ >begun.new; mv begun.new begun; sleep 3000; echo INNER')\n";
+    const WAIT: &str = "threading.Thread(target=job, daemon=True).start()\n\
+                        while not os.path.exists('begun'):\n    time.sleep(0.01)\n";
+    for (way, last, outcome) in [
+        ("its time is over", "job()\n", ToolOutcome::TimedOut),
+        ("it was stopped", "job()\n", ToolOutcome::Interrupted),
+        ("it was killed", "os.kill(os.getpid(), 9)\n", ToolOutcome::Error),
+        ("it ended before its call", "print('over')\n", ToolOutcome::Ok),
+    ] {
+        let Some(b) = bench() else { return };
+        let seconds = if way == "its time is over" { 5 } else { 600 };
+        let mut b = b.limits(|limits| {
+            limits.grace = Duration::from_millis(300);
+            limits.code.time = Duration::from_secs(seconds);
+        });
+        let begun = b.root.join("begun");
+        let stopped = (way == "it was stopped").then(|| b.cx.cancel.clone());
+        let stop = async {
+            let Some(cancel) = stopped else { return };
+            while !begun.exists() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            cancel.cancel();
+        };
+        let wait = if last == "job()\n" { "" } else { WAIT };
+        let ((got, text), ()) =
+            tokio::join!(async { said(&b, &format!("{THREAD}{wait}{last}")).await }, stop);
+        assert_eq!(got, outcome, "{way}: {text}");
+        b.cx.cancel = tokio_util::sync::CancellationToken::new();
+        for word in ["A", "B", "C"] {
+            let out = b.say(&crate::shell::Terminal, json!({"command": format!("echo {word}")})).await;
+            assert_eq!(out, word, "{way}");
+        }
+        if let Ok(shell) = std::fs::read_to_string(&begun) {
+            assert!(!std::path::Path::new(&format!("/proc/{}", shell.trim())).exists(), "{way}: it runs on");
+        }
+        assert_eq!(b.cx.state.shells.shutdown().await, 0);
+    }
+}
+
+#[tokio::test]
 async fn hostile_output_and_keys() {
     let Some(mut b) = bench() else { return };
     let mut env = (*b.cx.child_env).clone();

@@ -66,6 +66,8 @@ struct LocalShell {
     /// Reports. The shell holds the other end; subshells in the background may too.
     reports: Receiver,
     pending: Vec<u8>,
+    /// Number of the last line that it was sent, from 1.
+    sent: u64,
     /// 0700; holds the named pipes and long commands.
     dir: TempDir,
     marker: String,
@@ -130,6 +132,7 @@ impl LocalShell {
             control,
             reports,
             pending: Vec::new(),
+            sent: 0,
             dir,
             marker: start.marker,
             fifo: (0, false),
@@ -150,7 +153,7 @@ impl LocalShell {
     /// The next report; `None` when the shell is gone without one.
     async fn report(&mut self) -> Option<ShellReport> {
         loop {
-            if let Some(report) = ShellReport::take(&mut self.pending) {
+            if let Some(report) = self.take_report() {
                 return Some(report);
             }
             tokio::select! {
@@ -158,12 +161,12 @@ impl LocalShell {
                 ready = self.reports.readable() => {
                     ready.ok()?;
                     if !self.read_reports(true) {
-                        return ShellReport::take(&mut self.pending);
+                        return self.take_report();
                     }
                 }
                 _ = self.leader.ended() => {
                     self.read_reports(false);
-                    return ShellReport::take(&mut self.pending);
+                    return self.take_report();
                 }
             }
         }
@@ -186,7 +189,13 @@ impl LocalShell {
         }
     }
 
+    /// The report about the line that was sent last.
+    fn take_report(&mut self) -> Option<ShellReport> {
+        ShellReport::take(&mut self.pending, self.sent)
+    }
+
     fn send(&mut self, kind: u8, line: &str) -> std::io::Result<()> {
+        self.sent += 1;
         let mut bytes = Vec::with_capacity(line.len() + 2);
         bytes.push(kind);
         bytes.extend_from_slice(line.as_bytes());

@@ -1,4 +1,4 @@
-//! The report of the shell after each command: `r|x STATUS\nFOLDER\0EXPORTS\0NAMES\0`.
+//! The report of the shell after each line: `r|x STATUS NUMBER\nFOLDER\0EXPORTS\0NAMES\0`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -22,6 +22,8 @@ pub(crate) struct ShellReport {
     /// The shell ends after it.
     pub last: bool,
     pub status: i32,
+    /// Number of the line that it is about: the first that the shell was sent is 1.
+    pub number: u64,
     pub folder: PathBuf,
     /// Code that sets the exported variables again, in the shell's own words.
     pub exports: Vec<u8>,
@@ -30,13 +32,13 @@ pub(crate) struct ShellReport {
 }
 
 impl ShellReport {
-    /// Takes the first whole report out of `pending`. Of several the last counts: the earlier one is of a
-    /// shell that ended right after it.
-    pub(crate) fn take(pending: &mut Vec<u8>) -> Option<Self> {
+    /// Takes all whole reports out of `pending` and returns the last about line `number`: one before it is of a shell that
+    /// ended right after. Those about other lines are dropped: nobody waits for them any more.
+    pub(crate) fn take(pending: &mut Vec<u8>, number: u64) -> Option<Self> {
         let mut found = None;
         while let Some((report, len)) = Self::parse(pending) {
             pending.drain(..len);
-            found = Some(report);
+            found = Some(report).filter(|report| report.number == number).or(found);
         }
         found
     }
@@ -46,10 +48,12 @@ impl ShellReport {
         let second = first + 1 + bytes[first + 1..].iter().position(|b| *b == 0)?;
         let third = second + 1 + bytes[second + 1..].iter().position(|b| *b == 0)?;
         let line_end = bytes[..first].iter().position(|b| *b == b'\n')?;
-        let (kind, status) = std::str::from_utf8(&bytes[..line_end]).ok()?.split_once(' ')?;
+        let (kind, rest) = std::str::from_utf8(&bytes[..line_end]).ok()?.split_once(' ')?;
+        let (status, number) = rest.split_once(' ')?;
         let report = Self {
             last: kind == "x",
             status: status.trim().parse().ok()?,
+            number: number.trim().parse().ok()?,
             folder: PathBuf::from(OsString::from_vec(bytes[line_end + 1..first].to_vec())),
             exports: bytes[first + 1..second].to_vec(),
             names: bytes[second + 1..third].to_vec(),
@@ -99,12 +103,12 @@ mod tests {
 
     #[test]
     fn reports_come_in_pieces_and_hold_any_folder() {
-        let whole = b"r 3\n/a b\n\xff\0declare -x A=\"1\n2\"\n\0declare -f f\n\0";
+        let whole = b"r 3 7\n/a b\n\xff\0declare -x A=\"1\n2\"\n\0declare -f f\n\0";
         for cut in 0..whole.len() {
             let mut pending = whole[..cut].to_vec();
-            assert_eq!(ShellReport::take(&mut pending), None, "cut at {cut}");
+            assert_eq!(ShellReport::take(&mut pending, 7), None, "cut at {cut}");
             pending.extend_from_slice(&whole[cut..]);
-            let report = ShellReport::take(&mut pending).unwrap();
+            let report = ShellReport::take(&mut pending, 7).unwrap();
             assert_eq!((report.last, report.status), (false, 3));
             assert_eq!(report.folder.as_os_str().as_encoded_bytes(), b"/a b\n\xff");
             assert_eq!(report.exports, b"declare -x A=\"1\n2\"\n");
@@ -114,11 +118,21 @@ mod tests {
     }
 
     #[test]
+    fn a_report_about_another_line_is_refused() {
+        let mut pending = b"r 0 1\n/\0\0\0r 3 2\n/\0\0\0x 4 2\n/\0\0\0r 5 3\n/\0\0\0".to_vec();
+        let mut earlier = pending[..14].to_vec();
+        assert_eq!(ShellReport::take(&mut earlier, 2), None);
+        let report = ShellReport::take(&mut pending, 2).unwrap();
+        assert_eq!((report.last, report.status, pending.len()), (true, 4, 0));
+    }
+
+    #[test]
     fn the_search_path_and_what_is_redefined_are_read_as_shells_write_them() {
         let state = |exports: &str, names: &str| {
             let report = ShellReport {
                 last: false,
                 status: 0,
+                number: 1,
                 folder: "/".into(),
                 exports: exports.into(),
                 names: names.into(),

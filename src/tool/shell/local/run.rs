@@ -12,7 +12,6 @@ use crate::shell::backend::{CommandEnd, CommandResult, Line, ShellError, Sink};
 use crate::shell::confined::blocked::Refusals;
 use crate::shell::confined::deletion;
 use crate::shell::hints;
-use crate::shell::local::report::ShellReport;
 use crate::shell::output::leftover::{CHUNK, LINGER, Leftover, PipeRead, read_now, read_ready};
 use crate::shell::processes::bounds::{self, Guard};
 use crate::shell::processes::end;
@@ -34,6 +33,20 @@ enum RunPhase {
     Asked(Instant),
     /// KILL was sent; at this time we give up.
     Killed(Instant),
+}
+
+/// The processes of a command that runs. Dropped with it, by whoever no longer waits for its end, they are ended with their
+/// shell: nothing would stop them, and nobody could tell what they did.
+struct RunningCommand(Option<proc_fs::Family>);
+
+impl Drop for RunningCommand {
+    fn drop(&mut self) {
+        if let Some(family) = self.0.take() {
+            // Without a thread at least what runs now is ended.
+            end::kill_now(&family);
+            let _ = std::thread::Builder::new().spawn(move || end::finish_off(&family));
+        }
+    }
 }
 
 impl LocalShell {
@@ -63,6 +76,7 @@ impl LocalShell {
         let guard = Guard::start(self.family(since, &before), cx.limits.bounds, None);
         bounds::apply(self.shell.0, cx.limits.bounds);
         self.watch.begin(deletion::guard(cx));
+        let mut running = RunningCommand(Some(self.family(since, &before)));
         let broken = self.send(kind, &text).is_err();
         loop {
             if broken {
@@ -90,7 +104,7 @@ impl LocalShell {
                     if !telling && phase == RunPhase::Running {
                         self.leader.ended().await;
                     }
-                    report = ShellReport::take(&mut self.pending).or(report);
+                    report = self.take_report().or(report);
                     if phase == RunPhase::Running && report.is_some() {
                         break;
                     }
@@ -109,7 +123,7 @@ impl LocalShell {
                 }
                 _ = self.leader.ended(), if phase == RunPhase::Running => {
                     self.read_reports(false);
-                    report = ShellReport::take(&mut self.pending);
+                    report = self.take_report();
                     how = CommandEnd::ShellEnded;
                     break;
                 }
@@ -159,7 +173,7 @@ impl LocalShell {
         }
         if how != CommandEnd::Done && report.is_none() {
             self.read_reports(false);
-            report = ShellReport::take(&mut self.pending);
+            report = self.take_report();
         }
         let mut leftover = rest(pipe, open, &mut buffer, sink, cx, how).await;
         self.buffer = buffer;
@@ -179,6 +193,7 @@ impl LocalShell {
         let (folder, exports) = report.map_or((None, None), |r| (Some(r.folder), Some(r.exports)));
         let lives_on = line.compared && self.lives_on(since, &before);
         self.watch.end();
+        running.0 = None;
         let refusals = Refusals { known: self.watch.is_supervised(), blocked: self.watch.blocked.take() };
         Ok(CommandResult {
             how,

@@ -9,10 +9,39 @@ use tiller_protocol::lock;
 use super::{FinishedCommand, PooledShell, ShellPool};
 use crate::shell::backend::{Backend, CommandEnd, Line, Shell, ShellError, Sink, Start};
 use crate::shell::local::{Local, env_update};
-use crate::shell::processes::launch::Confiner;
+use crate::shell::processes::launch::{Confiner, FileGuard};
 use crate::shell::processes::{end, environment};
 use crate::shell::protected::put_back;
 use crate::{CommandProfile, ToolCx};
+
+/// The shells of an agent while a command uses them. Dropped before its end, by whoever no longer waits for it, they are given
+/// up: the next command would get its result.
+struct ShellsInUse<'a> {
+    pool: &'a ShellPool,
+    slot: tokio::sync::MutexGuard<'a, PooledShell>,
+    /// The protected files before the command, until they were compared.
+    guard: Option<Arc<dyn FileGuard>>,
+    /// No command runs in them.
+    ended: bool,
+}
+
+impl Drop for ShellsInUse<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.pool.close_reader(&mut self.slot);
+            if let Some(shell) = self.slot.shell.take() {
+                let root = shell.root();
+                drop(shell);
+                root.into_iter().for_each(|root| self.pool.forget(root));
+            }
+        }
+        // The next command compares them, or the end of the session.
+        if let Some(guard) = self.guard.take() {
+            self.pool.watched(Arc::clone(&guard));
+            self.slot.guard = Some(guard);
+        }
+    }
+}
 
 impl ShellPool {
     /// Tells a shell that runs what another screen has brought.
@@ -44,8 +73,9 @@ impl ShellPool {
         cx: &ToolCx,
     ) -> Result<FinishedCommand, ShellError> {
         let slot = self.slot(cx);
-        let mut slot = slot.lock().await;
+        let slot = slot.lock().await;
         self.check_open()?;
+        let mut used = ShellsInUse { pool: self, slot, guard: None, ended: true };
         let beside = match cx.run.profile {
             CommandProfile::Person | CommandProfile::Workspace => false,
             CommandProfile::Read => cx.confiner().is_some(),
@@ -53,34 +83,39 @@ impl ShellPool {
             CommandProfile::Outside => cx.workspace.confines(CommandProfile::Workspace),
         };
         let mut restored = Vec::new();
-        if let Some(old) = slot.guard.take() {
+        if let Some(old) = used.slot.guard.clone() {
             // What the last command left may have written since.
             restored.extend(put_back(&old).await);
+            used.slot.guard = None;
         }
-        let guard = self.guard(cx.confiner().cloned(), cx).await?;
+        used.guard = self.guard(cx.confiner().cloned(), cx).await?;
         let line = Line {
             command,
             variables: cx.variables(),
-            compared: guard.is_some(),
+            compared: used.guard.is_some(),
             until: std::time::Instant::now() + limit,
             grace: cx.limits.grace,
             cancel: &cx.cancel,
             hard: &cx.hard,
         };
+        used.ended = false;
+        let slot = &mut *used.slot;
         let ran = if beside {
-            self.run_beside(&mut slot, line, folder, sink, cx).await
+            self.run_beside(slot, line, folder, sink, cx).await
         } else {
-            self.run_own(&mut slot, line, folder, sink, cx).await
+            self.run_own(slot, line, folder, sink, cx).await
         };
-        let Some(guard) = guard else { return ran };
+        used.ended = true;
+        let Some(guard) = used.guard.clone() else { return ran };
         restored.extend(put_back(&guard).await);
+        used.guard = None;
         let mut ran = ran?;
         ran.restored = restored;
         if ran.ended.lives_on {
             if ran.left.is_some() {
                 self.watched(Arc::clone(&guard));
             }
-            slot.guard = Some(guard);
+            used.slot.guard = Some(guard);
         }
         Ok(ran)
     }

@@ -35,6 +35,23 @@ async fn t1_a_hanging_command_is_ended_and_its_output_kept() {
 }
 
 #[tokio::test]
+async fn a_command_that_nobody_waits_for_ends_and_its_result_goes_to_nobody() {
+    let b = bench();
+    assert_eq!(sh(&b, "export KEPT=kept").await, "(no output)");
+    let nap = nap(3_007);
+    let line = format!("echo INNER; {nap}; echo LATE");
+    for n in 0..24 {
+        // At each moment: while the shell starts, before the command, in it.
+        assert!(tokio::time::timeout(Duration::from_millis(n * 4), sh(&b, &line)).await.is_err());
+        for word in ["A", "B"] {
+            assert_eq!(sh(&b, &format!("echo {word}{n} $KEPT")).await, format!("{word}{n} kept"));
+        }
+    }
+    until("the commands end", || running(&nap) == 0).await;
+    assert_eq!(b.cx.state.shells.shutdown().await, 0);
+}
+
+#[tokio::test]
 async fn t1_a_stop_ends_it_and_a_second_one_at_once() {
     let b = Bench::new().limits(|l| l.grace = 6 * DEADLINE);
     for hard in [false, true] {
