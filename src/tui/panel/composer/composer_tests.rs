@@ -452,6 +452,93 @@ fn drafts_come_back_after_a_restart() {
     assert!(r.screen().contains("half a thought"));
 }
 
+/// What was being written is on disk at each moment, and comes back, however a walk through the earlier prompts ends.
+#[test]
+fn a_draft_outlives_each_end_of_a_walk() {
+    const ENDS: &[&str] = &[
+        "type x",
+        "ctrl-u",
+        "ctrl-w",
+        "backspace",
+        "left; type y",
+        "alt-enter; type z",
+        "enter",
+        "ctrl-c",
+        "ctrl-c; up",
+        "ctrl-x p",
+        "ctrl-x p; ctrl-x p",
+        "ctrl-x p; up; up",
+        "ctrl-r; esc",
+        "f1; esc",
+        "ctrl-x m; esc",
+        "type x; up",
+        "type x; down",
+        "down",
+        "down; down; down; down",
+        "wait 3",
+    ];
+    let mut seed = 11u64;
+    let mut pick = |most: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) as usize % most
+    };
+    for window in 0..8 {
+        let dir = tempfile::tempdir().unwrap();
+        let mut r = Robot::new(80, 24);
+        r.app.model.environment.folders.draft = Some(dir.path().to_owned());
+        r.app.start();
+        r.size(80, 24);
+        r.run("type a; up");
+        r.reply(ReplyEvent::HistoryReply { prompts: vec!["newest".into(), "oldest".into()] });
+        let mut rounds: Vec<(String, String)> = Vec::new();
+        for round in 0..25 {
+            // Whatever stands there is cleared, and kept.
+            let steps = ENDS[(window + round + pick(2)) % ENDS.len()];
+            let ups = ["up", "up; up", "up; up; up; up"][pick(3)];
+            let word = format!("word{window}n{round}n");
+            r.run("type a; ctrl-c").run(&format!("type {word}"));
+            assert!(r.screen().contains(&word), "after {:?}:\n{}", rounds.last(), r.screen());
+            r.run(ups).run(steps);
+            rounds.push((word, format!("{ups}; {steps}")));
+        }
+        let sent = submitted(&mut r);
+        drop(r);
+        let files = std::fs::read_dir(dir.path()).unwrap().flatten();
+        let kept: String = files.filter_map(|f| std::fs::read_to_string(f.path()).ok()).collect();
+        for (word, steps) in rounds {
+            let there = kept.contains(&word) || sent.iter().any(|(message, _)| message.text.contains(&word));
+            assert!(there, "{word} is lost after {steps}: {kept}");
+        }
+    }
+}
+
+#[test]
+fn a_walk_that_is_cut_off_comes_back_as_the_draft() {
+    let dir = tempfile::tempdir().unwrap();
+    let make = || {
+        let mut r = Robot::new(80, 24);
+        r.app.model.environment.folders.draft = Some(dir.path().to_owned());
+        r.app.start();
+        r.size(80, 24);
+        r
+    };
+    let mut r = make();
+    r.run("type half a thought; up");
+    r.reply(ReplyEvent::HistoryReply { prompts: vec!["earlier".into()] });
+    r.run("up");
+    assert!(r.screen().contains("earlier") && !r.screen().contains("half a thought"), "{}", r.screen());
+    drop(r);
+    let mut r = make();
+    assert!(r.screen().contains("half a thought"), "{}", r.screen());
+    // An edit of the earlier prompt ends the walk: the draft is stashed, and said to be.
+    r.run("up");
+    r.reply(ReplyEvent::HistoryReply { prompts: vec!["earlier".into()] });
+    r.run("up; type !");
+    assert!(r.screen().contains("earlier!") && r.screen().contains("draft stashed"), "{}", r.screen());
+    r.run("ctrl-x p");
+    assert!(r.screen().contains("half a thought"), "{}", r.screen());
+}
+
 /// S1: until the engine says that a message is on disk, it is on disk here.
 #[test]
 fn what_was_sent_is_kept_until_it_is_stored() {

@@ -25,6 +25,8 @@ pub(crate) struct Draft {
     pub taking: Option<(QueueId, Message)>,
     /// Sent, but the engine has not said yet that it is on disk.
     pub sent: Vec<Message>,
+    /// Written earlier and never sent, oldest first.
+    pub unsent: Vec<Message>,
 }
 
 impl Persistent for Draft {
@@ -47,7 +49,11 @@ impl Persistent for Draft {
 impl Draft {
     fn messages(&mut self) -> impl Iterator<Item = &mut Message> {
         let taking = self.taking.as_mut().map(|(_, message)| message);
-        [Some(&mut self.message), self.aside.as_mut(), taking].into_iter().flatten().chain(&mut self.sent)
+        [Some(&mut self.message), self.aside.as_mut(), taking]
+            .into_iter()
+            .flatten()
+            .chain(&mut self.sent)
+            .chain(&mut self.unsent)
     }
 
     /// Puts the text of another window aside, behind what is there.
@@ -61,6 +67,7 @@ impl Draft {
                 None => self.aside = Some(message),
             }
         }
+        self.unsent.extend(other.unsent);
     }
 
     /// Moves messages that may never have arrived into the text, or aside if something was written since. Returns them,

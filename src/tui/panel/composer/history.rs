@@ -1,6 +1,10 @@
-//! Walking back through earlier prompts with Up and Down. The text being written is kept at the near end.
+//! Walking back through earlier prompts with Up and Down. The text being written is kept at the near end. A walk that ends
+//! elsewhere hands it back: it is never just forgotten.
 
 use tiller_protocol::Message;
+
+/// Texts that were never sent and are kept; beyond these the oldest go.
+const UNSENT: usize = 100;
 
 /// Prompts, newest last, and where the walk stands.
 #[derive(Debug, Default)]
@@ -8,34 +12,74 @@ pub(crate) struct History {
     /// The prompts of earlier processes were requested.
     pub(super) asked: bool,
     prompts: Vec<Message>,
+    /// Those of `prompts` that were never sent, oldest first: nothing else has them.
+    unsent: Vec<Message>,
     /// Index into `prompts` while walking.
     at: Option<usize>,
     /// What was being written when the walk began.
     draft: Message,
+    /// Drafts of walks that ended before they came home.
+    parked: Vec<Message>,
+}
+
+/// Whether there is nothing to keep in it.
+fn is_blank(message: &Message) -> bool {
+    message.text.trim().is_empty() && message.attachments.is_empty()
 }
 
 impl History {
     /// Adds the prompts of earlier processes, oldest first, before those of this process.
     pub(crate) fn fill(&mut self, earlier: Vec<String>) {
+        self.stop();
         let own = std::mem::take(&mut self.prompts);
         self.prompts = earlier.into_iter().map(Message::text).collect();
-        for m in own {
-            self.push(m);
+        own.into_iter().for_each(|message| self.add(message));
+    }
+
+    fn add(&mut self, message: Message) {
+        self.stop();
+        if !is_blank(&message) {
+            self.prompts.retain(|m| *m != message);
+            self.prompts.push(message);
         }
     }
 
-    /// Adds what was sent or cleared.
+    /// Adds what was sent.
     pub(crate) fn push(&mut self, message: Message) {
-        if message.text.trim().is_empty() {
-            return;
+        self.unsent.retain(|m| *m != message);
+        self.add(message);
+    }
+
+    /// Adds what was written and not sent.
+    pub(crate) fn keep(&mut self, message: Message) {
+        if !is_blank(&message) && !self.prompts.contains(&message) {
+            self.unsent.push(message.clone());
+            let over = self.unsent.len().saturating_sub(UNSENT);
+            self.unsent.drain(..over);
         }
-        self.prompts.retain(|m| *m != message);
-        self.prompts.push(message);
-        self.at = None;
+        self.add(message);
+    }
+
+    /// Texts that were never sent, oldest first.
+    pub(crate) fn unsent(&self) -> &[Message] {
+        &self.unsent
+    }
+
+    /// What was being written when the walk began, while it lasts.
+    pub(crate) fn draft(&self) -> Option<&Message> {
+        self.at.map(|_| &self.draft).filter(|draft| !is_blank(draft))
+    }
+
+    /// The drafts of walks that ended elsewhere since the last call.
+    pub(crate) fn take_parked(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.parked)
     }
 
     /// One step back. `now` is what stands in the composer. `None` at the far end.
     pub(crate) fn older(&mut self, now: Message) -> Option<Message> {
+        if !self.walking(&now) {
+            self.stop();
+        }
         let to = match self.at {
             None => self.prompts.len().checked_sub(1)?,
             Some(i) => i.checked_sub(1)?,
@@ -47,8 +91,11 @@ impl History {
         self.prompts.get(to).cloned()
     }
 
-    /// One step forward; the last one is what was being written. `None` when not walking.
-    pub(crate) fn newer(&mut self) -> Option<Message> {
+    /// One step forward; the last one is what was being written. `None` when not walking: `now` is another text.
+    pub(crate) fn newer(&mut self, now: &Message) -> Option<Message> {
+        if !self.walking(now) {
+            self.stop();
+        }
         let at = self.at?;
         if at + 1 < self.prompts.len() {
             self.at = Some(at + 1);
@@ -63,9 +110,12 @@ impl History {
         self.at.is_some_and(|i| self.prompts.get(i) == Some(now))
     }
 
-    /// The text was edited: the walk is over.
+    /// Ends the walk: another text than the one that it came to stands in the composer.
     pub(crate) fn stop(&mut self) {
-        self.at = None;
+        if self.at.take().is_some() {
+            let draft = std::mem::take(&mut self.draft);
+            self.parked.extend(Some(draft).filter(|draft| !is_blank(draft)));
+        }
     }
 }
 
@@ -84,6 +134,28 @@ mod tests {
         assert_eq!(h.older(Message::text("a")), m("c"));
         assert_eq!(h.older(Message::text("c")), m("b"));
         assert_eq!(h.older(Message::text("b")), None);
-        assert_eq!((h.newer(), h.newer(), h.newer(), h.newer()), (m("c"), m("a"), m("draft"), None));
+        let mut newer = |now: &str| h.newer(&Message::text(now));
+        assert_eq!((newer("b"), newer("c"), newer("a"), newer("draft")), (m("c"), m("a"), m("draft"), None));
+        assert!(h.take_parked().is_empty());
+    }
+    #[test]
+    fn each_end_of_a_walk_hands_the_draft_back() {
+        type End = fn(&mut History);
+        let ends: [(&str, End); 6] = [
+            ("an edit", History::stop),
+            ("what is sent", |h| h.push(Message::text("sent"))),
+            ("what is cleared", |h| h.keep(Message::text("cleared"))),
+            ("Up from another text", |h| drop(h.older(Message::text("other")))),
+            ("Down from another text", |h| drop(h.newer(&Message::text("other")))),
+            ("prompts that come late", |h| h.fill(vec!["late".into()])),
+        ];
+        for (what, end) in ends {
+            let mut h = History::default();
+            h.fill(vec!["a".into(), "b".into()]);
+            h.older(Message::text("draft"));
+            assert_eq!(h.draft(), Some(&Message::text("draft")));
+            end(&mut h);
+            assert_eq!(h.take_parked(), [Message::text("draft")], "{what}");
+        }
     }
 }

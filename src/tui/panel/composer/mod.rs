@@ -231,16 +231,30 @@ impl Composer {
     }
 
     fn changed(&mut self) {
+        if !self.history.walking(&self.content.message()) {
+            self.history.stop();
+        }
+        self.history.take_parked().into_iter().for_each(|draft| self.lay_aside(draft));
         self.notice = None;
         self.recent.leave();
         self.keep();
+    }
+
+    /// Keeps a text for which there is no room: stashed, or among the earlier prompts.
+    fn lay_aside(&mut self, message: Message) {
+        match self.aside {
+            None => self.aside = Some(message),
+            Some(_) => self.history.keep(message),
+        }
     }
 
     /// Saves all text that may not be stored elsewhere.
     fn keep(&mut self) {
         if let Some(k) = &mut self.keeper {
             k.keep(Draft {
-                message: self.content.message(),
+                // The prompt that a walk came to is stored already.
+                message: self.history.draft().cloned().unwrap_or_else(|| self.content.message()),
+                unsent: self.history.unsent().to_vec(),
                 aside: self.aside.clone(),
                 taking: self.outbox.taking.as_ref().map(|t| (t.id, t.message.clone())),
                 sent: self.outbox.sent.iter().map(|s| s.message.clone()).collect(),
@@ -250,7 +264,6 @@ impl Composer {
 
     /// After an edit: opens, refreshes or closes the list, and asks for what it needs.
     fn look(&mut self) -> Reply {
-        self.history.stop();
         self.changed();
         let before = self.popup.take().map(|p| p.kind);
         self.popup = Popup::at(&self.content.edit, self.commands, &self.reported.prompts);
@@ -285,8 +298,13 @@ impl Composer {
         }
     }
 
+    /// Empties the text, which was sent.
     fn clear(&mut self) {
         self.history.push(self.content.message());
+        self.empty();
+    }
+
+    fn empty(&mut self) {
         self.content = Content::default();
         self.popup = None;
         self.changed();

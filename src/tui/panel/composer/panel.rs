@@ -99,7 +99,8 @@ impl Panel for Composer {
             }
             "composer.help" if self.content.edit.is_empty() => Reply::with(Effect::Act(Action("help.open"))),
             "composer.clear" if !self.content.edit.is_empty() => {
-                self.clear();
+                self.history.keep(self.content.message());
+                self.empty();
                 Reply::done()
             }
             "composer.aside" => self.put_aside(),
@@ -416,7 +417,8 @@ impl Composer {
             Ok(ComposerRequest::Replace(message)) => self.replace(&message),
             Ok(ComposerRequest::Take(id)) => self.take_back(id, model),
             Ok(ComposerRequest::Keep(message)) => {
-                self.history.push(message);
+                self.history.keep(message);
+                self.changed();
                 Reply::done()
             }
             Ok(ComposerRequest::Prepend(words)) => {
@@ -436,7 +438,7 @@ impl Composer {
 
     /// Replaces the text; what was there is kept among the earlier prompts.
     fn replace(&mut self, message: &Message) -> Reply {
-        self.history.push(self.content.message());
+        self.history.keep(self.content.message());
         self.content = Content::of(message);
         self.popup = None;
         self.changed();

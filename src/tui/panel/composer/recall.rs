@@ -79,7 +79,7 @@ impl Composer {
         if !self.history.walking(&now) && self.vertical(true) {
             return Reply::done();
         }
-        match self.history.newer() {
+        match self.history.newer(&now) {
             Some(m) => {
                 self.content = Content::of(&m);
                 self.changed();
@@ -148,10 +148,8 @@ impl Composer {
     fn bring_back(&mut self, message: Message) {
         if self.content.is_blank() {
             self.content = Content::of(&message);
-        } else if self.aside.is_none() {
-            self.aside = Some(message);
         } else {
-            self.history.push(message);
+            self.lay_aside(message);
         }
         self.changed();
     }
@@ -161,6 +159,7 @@ impl Composer {
         self.outbox.unsure = draft.unsent();
         self.content = Content::of(&draft.message);
         self.aside = draft.aside;
+        draft.unsent.into_iter().for_each(|message| self.history.keep(message));
         self.outbox.taking = draft.taking.map(|(id, message)| MessageRecall { id, message, asked: false });
         if self.outbox.unsure.is_empty() {
             return Vec::new();
