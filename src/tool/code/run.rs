@@ -185,7 +185,7 @@ impl Running<'_> {
         }
     }
 
-    /// Stops the calls that still run, and waits for their ends: what they did is told, and no command runs on.
+    /// Stops the calls that still run, and waits for their ends, so that their rows are complete and no command runs on.
     async fn end_calls(&mut self) {
         self.stop.cancel();
         while let Some(answer) = self.open.next().await {

@@ -33,7 +33,8 @@ pub(crate) struct ShellReport {
 
 impl ShellReport {
     /// Takes all whole reports out of `pending` and returns the last about line `number`: one before it is of a shell that
-    /// ended right after. Those about other lines are dropped: nobody waits for them any more.
+    /// ended right after. Those about other lines are dropped: their
+    /// commands were given up.
     pub(crate) fn take(pending: &mut Vec<u8>, number: u64) -> Option<Self> {
         let mut found = None;
         while let Some((report, len)) = Self::parse(pending) {

@@ -35,8 +35,8 @@ enum RunPhase {
     Killed(Instant),
 }
 
-/// The processes of a command that runs. Dropped with it, by whoever no longer waits for its end, they are ended with their
-/// shell: nothing would stop them, and nobody could tell what they did.
+/// The processes of a command that runs. When the command is dropped before its end, they are ended with their shell: nothing
+/// else would stop them.
 struct RunningCommand(Option<proc_fs::Family>);
 
 impl Drop for RunningCommand {

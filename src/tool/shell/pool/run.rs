@@ -14,8 +14,8 @@ use crate::shell::processes::{end, environment};
 use crate::shell::protected::put_back;
 use crate::{CommandProfile, ToolCx};
 
-/// The shells of an agent while a command uses them. Dropped before its end, by whoever no longer waits for it, they are given
-/// up: the next command would get its result.
+/// The shells of an agent while a command uses them. When the command is dropped before its end they are given up: the next
+/// command would get its result.
 struct ShellsInUse<'a> {
     pool: &'a ShellPool,
     slot: tokio::sync::MutexGuard<'a, PooledShell>,
