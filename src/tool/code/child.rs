@@ -132,9 +132,14 @@ impl Child {
         self.guard.said()
     }
 
-    /// Ends it and all that it started: TERM, `grace`, KILL. Returns how many could not be ended.
-    pub(super) async fn end(mut self, grace: Duration, cx: &ToolCx) -> usize {
-        let left = end::end(&self.family, grace, Some(&cx.hard)).await;
+    /// Ends the processes of the script: TERM, the grace of the call, KILL. Returns how many could not be ended.
+    pub(super) async fn stop(&self, cx: &ToolCx) -> usize {
+        end::end(&self.family, cx.limits.grace, Some(&cx.hard)).await
+    }
+
+    /// Ends it and all that it started. Returns how many could not be ended.
+    pub(super) async fn end(mut self, cx: &ToolCx) -> usize {
+        let left = self.stop(cx).await;
         self.over = true;
         left
     }

@@ -166,7 +166,7 @@ async fn fresh(code: &str, exposed: &Exposed, cx: &ToolCx) -> Result<Finished, T
     let mut child = start(false, exposed, cx).await?;
     let ran = run(code, false, &mut child, exposed, cx).await;
     let mut all = finished(ran, &child, cx);
-    let stuck = child.end(cx.limits.grace, cx).await;
+    let stuck = child.end(cx).await;
     all.report.notes.extend(stuck_note(stuck));
     Ok(all)
 }
@@ -204,7 +204,7 @@ async fn kept(code: &str, name: &str, exposed: &Exposed, cx: &ToolCx) -> Result<
             return Ok(all);
         }
     }
-    let stuck = child.end(cx.limits.grace, cx).await;
+    let stuck = child.end(cx).await;
     all.report.notes.extend(stuck_note(stuck));
     all.report.notes.push("the session ended with it, and its variables are lost".into());
     Ok(all)

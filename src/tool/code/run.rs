@@ -128,7 +128,11 @@ pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exp
     }
     child.out.hush();
     child.err.hush();
-    running.end_calls().await;
+    match end {
+        RunEnd::Done(_) | RunEnd::Gone(_) => running.end_calls().await,
+        // Together: the script must not run on while a command of it takes its time.
+        _ => drop(tokio::join!(running.end_calls(), child.stop(cx))),
+    }
     let Running { made, mut calls, .. } = running;
     calls.sort_by_key(|call| call.number);
     Ran { end, made, calls, took: began.elapsed() }
@@ -228,13 +232,16 @@ impl Running<'_> {
 
 /// What the process said before its end, which may still be on its way. Something that it started may hold the connection.
 async fn last_word(child: &mut Child, code: i32) -> RunEnd {
-    loop {
-        match tokio::time::timeout(REST, child.from.recv()).await {
-            Ok(Some(Ok(Message::Done { done }))) => return RunEnd::Done(done),
-            Ok(Some(Ok(Message::Call { .. }))) => {}
-            _ => return RunEnd::Gone(code),
+    let word = async {
+        loop {
+            match child.from.recv().await {
+                Some(Ok(Message::Done { done })) => return RunEnd::Done(done),
+                Some(Ok(Message::Call { .. })) => {}
+                _ => return RunEnd::Gone(code),
+            }
         }
-    }
+    };
+    tokio::time::timeout(REST, word).await.unwrap_or(RunEnd::Gone(code))
 }
 
 /// Sends a line to the script. `Some`: the run is over, since the script does not read.

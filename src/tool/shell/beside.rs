@@ -51,6 +51,7 @@ impl ShellPool {
         }
         let command = line.command;
         let mut ended = own.shell.run(line, sink, cx).await?;
+        let left = ended.leftover.take().map(|left| self.leave(left, command, cx));
         let alive = ended.how == CommandEnd::Done;
         let mut now = ended.folder.clone().unwrap_or_else(|| before.clone());
         if folder.is_some() {
@@ -67,7 +68,6 @@ impl ShellPool {
             // A shell that has died is found by the command that comes next.
             let _ = shell.enter(now).await;
         }
-        let left = ended.leftover.take().map(|left| self.leave(left, command, cx));
         if left.is_some() || !alive {
             self.sweep();
         }

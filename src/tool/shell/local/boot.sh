@@ -13,7 +13,8 @@ exec 8<&0 9>&2 </dev/null >/dev/null 2>/dev/null
 if [ -n "$1" ]; then . "$1"; fi
 export TILLER_CHILD="$2"
 set --
-__tiller_n=0
+# The number of the line: a function, since a command may unset each variable.
+__tiller_no() { __tiller_n=0; }
 __tiller_rc() { return "$__tiller_st"; }
 # Without another process, which may not be there to be found.
 __tiller_load() {
@@ -24,6 +25,7 @@ __tiller_load() {
   done <"$1"
 }
 __tiller_say() {
+  __tiller_no
   command printf '%s %s %s\n%s\0' "$1" "$__tiller_st" "$__tiller_n" "$PWD" >&9
   command export -p >&9
   command printf '\0' >&9

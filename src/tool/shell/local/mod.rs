@@ -303,7 +303,16 @@ impl Shell for LocalShell {
     }
 
     async fn whisper(&mut self, line: &str) -> Result<bool, ShellError> {
-        self.send(b'I', line).map_err(ShellError::system("the shell does not respond"))?;
+        // The shell would take a second line for another command. A folder may have such a name.
+        let sourced = if line.contains('\n') {
+            let path = self.dir.path().join("line");
+            write_private(&path, line.as_bytes()).map_err(ShellError::system("a line for the shell"))?;
+            Some(format!(". {}", quote(&path.display().to_string())))
+        } else {
+            None
+        };
+        self.send(b'I', sourced.as_deref().unwrap_or(line))
+            .map_err(ShellError::system("the shell does not respond"))?;
         Ok(self.report().await.is_some_and(|r| r.status == 0 && !r.last))
     }
 

@@ -36,9 +36,10 @@ impl Drop for ShellsInUse<'_> {
             }
         }
         // The next command compares them, or the end of the session.
-        if let Some(guard) = self.guard.take() {
-            self.pool.watched(Arc::clone(&guard));
-            self.slot.guard = Some(guard);
+        self.slot.guard = self.guard.take().or_else(|| self.slot.guard.take());
+        if let Some(guard) = self.slot.guard.take_if(|_| self.pool.check_open().is_err()) {
+            // The session has ended meanwhile.
+            let _ = std::thread::Builder::new().spawn(move || guard.restore());
         }
     }
 }
@@ -141,6 +142,7 @@ impl ShellPool {
         let command = line.command;
         let Some(shell) = slot.shell.as_mut() else { return Err(ShellError::Missing) };
         let mut ended = shell.run(line, sink, cx).await?;
+        let left = ended.leftover.take().map(|left| self.leave(left, command, cx));
         if let Some(exports) = ended.exports.take() {
             slot.exports = exports;
         }
@@ -162,7 +164,6 @@ impl ShellPool {
             }
             slot.shell = None;
         }
-        let left = ended.leftover.take().map(|left| self.leave(left, command, cx));
         if left.is_some() || !alive {
             self.sweep();
         }

@@ -52,6 +52,24 @@ async fn a_command_that_nobody_waits_for_ends_and_its_result_goes_to_nobody() {
 }
 
 #[tokio::test]
+async fn results_stay_in_step_whatever_a_command_does_to_the_shell() {
+    let b = bench();
+    std::fs::create_dir(b.root.join("a\nb")).unwrap();
+    for (n, odd) in
+        ["unset __tiller_n", "__tiller_n=900", "IFS=0123456789", "set -eu", "(exit 3) & wait", "trap : EXIT"]
+            .into_iter()
+            .enumerate()
+    {
+        sh(&b, odd).await;
+        let there = output(&b, json!({ "command": "pwd; echo in", "workdir": "a\nb" })).await;
+        assert!(text_of(&there.content).ends_with("a\nb\nin"), "{odd}: {}", text_of(&there.content));
+        for word in ["A", "B"] {
+            assert_eq!(sh(&b, &format!("echo {word}{n}")).await, format!("{word}{n}"), "{odd}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn t1_a_stop_ends_it_and_a_second_one_at_once() {
     let b = Bench::new().limits(|l| l.grace = 6 * DEADLINE);
     for hard in [false, true] {

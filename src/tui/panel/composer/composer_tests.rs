@@ -492,11 +492,11 @@ fn a_draft_outlives_each_end_of_a_walk() {
         r.reply(ReplyEvent::HistoryReply { prompts: vec!["newest".into(), "oldest".into()] });
         let mut rounds: Vec<(String, String)> = Vec::new();
         for round in 0..25 {
-            // Whatever stands there is cleared, and kept.
+            // Whatever stands there is sent.
             let steps = ENDS[(window + round + pick(2)) % ENDS.len()];
             let ups = ["up", "up; up", "up; up; up; up"][pick(3)];
             let word = format!("word{window}n{round}n");
-            r.run("type a; ctrl-c").run(&format!("type {word}"));
+            r.run("type a; enter").run(&format!("type {word}"));
             assert!(r.screen().contains(&word), "after {:?}:\n{}", rounds.last(), r.screen());
             r.run(ups).run(steps);
             rounds.push((word, format!("{ups}; {steps}")));

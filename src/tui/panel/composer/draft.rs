@@ -25,7 +25,7 @@ pub(crate) struct Draft {
     pub taking: Option<(QueueId, Message)>,
     /// Sent, but the engine has not said yet that it is on disk.
     pub sent: Vec<Message>,
-    /// Written earlier and never sent, oldest first.
+    /// Written earlier and neither sent nor cleared, oldest first.
     pub unsent: Vec<Message>,
 }
 
@@ -67,7 +67,8 @@ impl Draft {
                 None => self.aside = Some(message),
             }
         }
-        self.unsent.extend(other.unsent);
+        // The other window is older.
+        self.unsent.splice(0..0, other.unsent);
     }
 
     /// Moves messages that may never have arrived into the text, or aside if something was written since. Returns them,

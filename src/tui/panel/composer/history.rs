@@ -3,7 +3,9 @@
 
 use tiller_protocol::Message;
 
-/// Texts that were never sent and are kept; beyond these the oldest go.
+use super::content::Content;
+
+/// Texts that were neither sent nor cleared and are kept; beyond these the oldest go.
 const UNSENT: usize = 100;
 
 /// Prompts, newest last, and where the walk stands.
@@ -12,7 +14,7 @@ pub(crate) struct History {
     /// The prompts of earlier processes were requested.
     pub(super) asked: bool,
     prompts: Vec<Message>,
-    /// Those of `prompts` that were never sent, oldest first: nothing else has them.
+    /// Those of `prompts` that were neither sent nor cleared, oldest first: nothing else has them.
     unsent: Vec<Message>,
     /// Index into `prompts` while walking.
     at: Option<usize>,
@@ -20,6 +22,11 @@ pub(crate) struct History {
     draft: Message,
     /// Drafts of walks that ended before they came home.
     parked: Vec<Message>,
+}
+
+/// The message as the composer gives it back when it was recalled: a prompt of another process may end with a new line.
+fn recalled(message: &Message) -> Message {
+    Content::of(message).message()
 }
 
 /// Whether there is nothing to keep in it.
@@ -32,10 +39,12 @@ impl History {
     pub(crate) fn fill(&mut self, earlier: Vec<String>) {
         self.stop();
         let own = std::mem::take(&mut self.prompts);
-        self.prompts = earlier.into_iter().map(Message::text).collect();
+        let earlier = earlier.into_iter().map(|text| recalled(&Message::text(text)));
+        self.prompts = earlier.filter(|m| !is_blank(m)).collect();
         own.into_iter().for_each(|message| self.add(message));
     }
 
+    /// Adds a message that [`recalled`] has made.
     fn add(&mut self, message: Message) {
         self.stop();
         if !is_blank(&message) {
@@ -46,13 +55,21 @@ impl History {
 
     /// Adds what was sent.
     pub(crate) fn push(&mut self, message: Message) {
+        let message = recalled(&message);
         self.unsent.retain(|m| *m != message);
         self.add(message);
     }
 
-    /// Adds what was written and not sent.
+    /// Adds what was cleared. It is not on disk any more, unless it was there as an earlier prompt.
+    pub(crate) fn cleared(&mut self, message: &Message) {
+        self.add(recalled(message));
+    }
+
+    /// Adds what was written and neither sent nor cleared.
     pub(crate) fn keep(&mut self, message: Message) {
-        if !is_blank(&message) && !self.prompts.contains(&message) {
+        let message = recalled(&message);
+        if !is_blank(&message) {
+            self.unsent.retain(|m| *m != message);
             self.unsent.push(message.clone());
             let over = self.unsent.len().saturating_sub(UNSENT);
             self.unsent.drain(..over);
@@ -60,7 +77,7 @@ impl History {
         self.add(message);
     }
 
-    /// Texts that were never sent, oldest first.
+    /// Texts that were neither sent nor cleared, oldest first.
     pub(crate) fn unsent(&self) -> &[Message] {
         &self.unsent
     }
@@ -70,9 +87,9 @@ impl History {
         self.at.map(|_| &self.draft).filter(|draft| !is_blank(draft))
     }
 
-    /// The drafts of walks that ended elsewhere since the last call.
-    pub(crate) fn take_parked(&mut self) -> Vec<Message> {
-        std::mem::take(&mut self.parked)
+    /// The draft of the last walk that ended elsewhere; `None`: all of them were taken.
+    pub(crate) fn take_parked(&mut self) -> Option<Message> {
+        self.parked.pop()
     }
 
     /// One step back. `now` is what stands in the composer. `None` at the far end.
@@ -136,15 +153,16 @@ mod tests {
         assert_eq!(h.older(Message::text("b")), None);
         let mut newer = |now: &str| h.newer(&Message::text(now));
         assert_eq!((newer("b"), newer("c"), newer("a"), newer("draft")), (m("c"), m("a"), m("draft"), None));
-        assert!(h.take_parked().is_empty());
+        assert_eq!(h.take_parked(), None);
     }
     #[test]
     fn each_end_of_a_walk_hands_the_draft_back() {
         type End = fn(&mut History);
-        let ends: [(&str, End); 6] = [
+        let ends: [(&str, End); 7] = [
             ("an edit", History::stop),
             ("what is sent", |h| h.push(Message::text("sent"))),
-            ("what is cleared", |h| h.keep(Message::text("cleared"))),
+            ("what is kept", |h| h.keep(Message::text("kept"))),
+            ("what is cleared", |h| h.cleared(&Message::text("cleared"))),
             ("Up from another text", |h| drop(h.older(Message::text("other")))),
             ("Down from another text", |h| drop(h.newer(&Message::text("other")))),
             ("prompts that come late", |h| h.fill(vec!["late".into()])),
@@ -155,7 +173,30 @@ mod tests {
             h.older(Message::text("draft"));
             assert_eq!(h.draft(), Some(&Message::text("draft")));
             end(&mut h);
-            assert_eq!(h.take_parked(), [Message::text("draft")], "{what}");
+            assert_eq!((h.take_parked(), h.take_parked()), (Some(Message::text("draft")), None), "{what}");
         }
+    }
+    #[test]
+    fn a_prompt_that_ends_with_a_new_line_does_not_end_the_walk() {
+        let mut h = History::default();
+        h.fill(vec!["oldest".into(), "  \n".into(), "piped\n".into()]);
+        let first = h.older(Message::text("draft")).unwrap();
+        assert_eq!(first, Message::text("piped"));
+        assert_eq!(h.older(Content::of(&first).message()), Some(Message::text("oldest")));
+        assert_eq!(h.take_parked(), None);
+    }
+
+    #[test]
+    fn what_was_taken_back_is_unsent_again_and_what_is_cleared_is_not_on_disk() {
+        let mut h = History::default();
+        h.push(Message::text("words"));
+        assert!(h.unsent().is_empty());
+        h.keep(Message::text("words"));
+        h.keep(Message::text("words"));
+        assert_eq!(h.unsent(), [Message::text("words")]);
+        h.push(Message::text("words"));
+        h.cleared(&Message::text("secret"));
+        assert!(h.unsent().is_empty());
+        assert_eq!(h.older(Message::default()), Some(Message::text("secret")));
     }
 }

@@ -234,7 +234,6 @@ impl Composer {
         if !self.history.walking(&self.content.message()) {
             self.history.stop();
         }
-        self.history.take_parked().into_iter().for_each(|draft| self.lay_aside(draft));
         self.notice = None;
         self.recent.leave();
         self.keep();
@@ -250,6 +249,10 @@ impl Composer {
 
     /// Saves all text that may not be stored elsewhere.
     fn keep(&mut self) {
+        // One that is laid aside may end another walk.
+        while let Some(draft) = self.history.take_parked() {
+            self.lay_aside(draft);
+        }
         if let Some(k) = &mut self.keeper {
             k.keep(Draft {
                 // The prompt that a walk came to is stored already.

@@ -99,7 +99,7 @@ impl Panel for Composer {
             }
             "composer.help" if self.content.edit.is_empty() => Reply::with(Effect::Act(Action("help.open"))),
             "composer.clear" if !self.content.edit.is_empty() => {
-                self.history.keep(self.content.message());
+                self.history.cleared(&self.content.message());
                 self.empty();
                 Reply::done()
             }
@@ -119,7 +119,9 @@ impl Panel for Composer {
                 }
             },
             "composer.unfold" => {
-                if !self.content.unfold() {
+                if self.content.unfold() {
+                    self.changed();
+                } else {
                     self.notice = Some("There is no pasted block before the caret.".into());
                 }
                 Reply::done()

@@ -261,6 +261,7 @@ impl Composer {
             }
             (EARLIER, ReplyEvent::HistoryReply { prompts }) => {
                 self.history.fill(prompts.iter().rev().cloned().collect());
+                self.keep();
                 if self.content.is_blank() {
                     return self.up(model);
                 }
