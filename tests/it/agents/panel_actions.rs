@@ -31,6 +31,7 @@ fn server() -> ScriptServer {
             }
             1 if has("part the work") => give("wait for the rain", Some("2")),
             0 if has("grow a branch") => give("wait for the rain again", None),
+            1 if has("grow a branch") => Reply::silence(),
             0 if has("ask for red") => {
                 calls("q1", "clarify", json!({"question": "Is it red?", "choices": ["yes", "no"]}))
             }
@@ -101,6 +102,11 @@ fn keys(cols: u16, rows: u16) {
     term.keys("\x1b3");
     wait("its own", || server.bodies().iter().any(|b| task(b).0.contains("the rain again")));
     term.wait("both at work", |s| agent_row(s, "a2 grow").contains("●"));
+    // One that its parent waits for would end with it.
+    choose(&mut term, "a3 wait");
+    term.keys("B");
+    let parent = || server.bodies().iter().any(|b| task(b).0.contains("grow a branch") && task(b).1 == 1);
+    wait("its parent to continue", parent);
     choose(&mut term, "a2 grow");
     term.keys("k");
     term.wait_text("Press the key again to end a2");
