@@ -116,7 +116,7 @@ fn keys(cols: u16, rows: u16) {
     press_again(&mut term, "k", |s| {
         s.contains("was ended; press again to also end what it started") || all(s)
     });
-    // What a key that is read late says may hide it at once.
+    // The message of a key that is read late may hide it at once.
     let both = |term: &Term| term.showed(since, all).then_some(());
     let ended = poll(TIMEOUT, || {
         both(&term).or_else(|| {

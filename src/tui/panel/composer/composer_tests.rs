@@ -21,6 +21,15 @@ fn submitted(robot: &mut Robot) -> Vec<(Message, SendMode)> {
         .collect()
 }
 
+/// A screen whose drafts are kept in this folder.
+fn kept_in(folder: &std::path::Path) -> Robot {
+    let mut robot = Robot::new(80, 24);
+    robot.app.model.environment.folders.draft = Some(folder.to_owned());
+    robot.app.start();
+    robot.size(80, 24);
+    robot
+}
+
 fn running(robot: &mut Robot) {
     robot.event(EventBody::Turn(TurnEvent::TurnStarted {}));
 }
@@ -438,13 +447,7 @@ fn the_caret_stands_on_the_letter_also_behind_wide_ones() {
 fn drafts_come_back_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("draft.json");
-    let make = || {
-        let mut r = Robot::new(80, 24);
-        r.app.model.environment.folders.draft = Some(path.clone());
-        r.app.start();
-        r.size(80, 24);
-        r
-    };
+    let make = || kept_in(&path);
     let mut r = make();
     r.run("type half a thought");
     drop(r);
@@ -484,10 +487,7 @@ fn a_draft_outlives_each_end_of_a_walk() {
     };
     for window in 0..8 {
         let dir = tempfile::tempdir().unwrap();
-        let mut r = Robot::new(80, 24);
-        r.app.model.environment.folders.draft = Some(dir.path().to_owned());
-        r.app.start();
-        r.size(80, 24);
+        let mut r = kept_in(dir.path());
         r.run("type a; up");
         r.reply(ReplyEvent::HistoryReply { prompts: vec!["newest".into(), "oldest".into()] });
         let mut rounds: Vec<(String, String)> = Vec::new();
@@ -515,13 +515,7 @@ fn a_draft_outlives_each_end_of_a_walk() {
 #[test]
 fn a_walk_that_is_cut_off_comes_back_as_the_draft() {
     let dir = tempfile::tempdir().unwrap();
-    let make = || {
-        let mut r = Robot::new(80, 24);
-        r.app.model.environment.folders.draft = Some(dir.path().to_owned());
-        r.app.start();
-        r.size(80, 24);
-        r
-    };
+    let make = || kept_in(dir.path());
     let mut r = make();
     r.run("type half a thought; up");
     r.reply(ReplyEvent::HistoryReply { prompts: vec!["earlier".into()] });
@@ -530,7 +524,7 @@ fn a_walk_that_is_cut_off_comes_back_as_the_draft() {
     drop(r);
     let mut r = make();
     assert!(r.screen().contains("half a thought"), "{}", r.screen());
-    // An edit of the earlier prompt ends the walk: the draft is stashed, and said to be.
+    // An edit of the earlier prompt ends the walk: the draft is stashed, and the screen shows that.
     r.run("up");
     r.reply(ReplyEvent::HistoryReply { prompts: vec!["earlier".into()] });
     r.run("up; type !");
@@ -543,13 +537,7 @@ fn a_walk_that_is_cut_off_comes_back_as_the_draft() {
 #[test]
 fn what_was_sent_is_kept_until_it_is_stored() {
     let dir = tempfile::tempdir().unwrap();
-    let make = || {
-        let mut r = Robot::new(80, 24);
-        r.app.model.environment.folders.draft = Some(dir.path().to_owned());
-        r.app.start();
-        r.size(80, 24);
-        r
-    };
+    let make = || kept_in(dir.path());
     let asked = |r: &Robot| r.asked(|c| matches!(c, CommandBody::Query(Query::History { .. })));
     let known = |r: &mut Robot, prompts: Vec<String>| {
         let id = asked(r);

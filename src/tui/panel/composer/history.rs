@@ -1,5 +1,5 @@
-//! Walking back through earlier prompts with Up and Down. The text being written is kept at the near end. A walk that ends
-//! elsewhere hands it back: it is never just forgotten.
+//! Walking back through earlier prompts with Up and Down. The text being written is kept at the near end. The draft
+//! of a walk that ends elsewhere is returned.
 
 use tiller_protocol::Message;
 
@@ -20,11 +20,11 @@ pub(crate) struct History {
     at: Option<usize>,
     /// What was being written when the walk began.
     draft: Message,
-    /// Drafts of walks that ended before they came home.
+    /// Drafts of walks that ended before their near end.
     parked: Vec<Message>,
 }
 
-/// The message as the composer gives it back when it was recalled: a prompt of another process may end with a new line.
+/// The message as it is in the composer after a recall: a prompt of another process may end with a new line.
 fn recalled(message: &Message) -> Message {
     Content::of(message).message()
 }
