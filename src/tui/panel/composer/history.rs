@@ -122,6 +122,11 @@ impl History {
         Some(std::mem::take(&mut self.draft))
     }
 
+    /// Whether a walk has begun and not ended.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.at.is_some()
+    }
+
     /// Whether Up may go on: nothing was changed since the last step.
     pub(crate) fn walking(&self, now: &Message) -> bool {
         self.at.is_some_and(|i| self.prompts.get(i) == Some(now))

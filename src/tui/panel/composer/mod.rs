@@ -231,7 +231,7 @@ impl Composer {
     }
 
     fn changed(&mut self) {
-        if !self.history.walking(&self.content.message()) {
+        if self.history.is_begun() && !self.history.walking(&self.content.message()) {
             self.history.stop();
         }
         self.notice = None;
