@@ -9,6 +9,7 @@
 //! | [`context`] | what models see: the frozen prefix, the path as a request, compaction, side calls |
 //! | `prompts` | what the user types, until it is an entry; the queue, `@`, `!`, titles |
 //! | [`questions`] | questions to the user, their answers, permissions, keys, trust |
+//! | `decision` | the decision about a call, of Tiller's tools and of programs of others: hooks, rules, the user |
 //! | `tool_call` | one tool call on a task of its own: permission, question, execution, result |
 //! | [`files`], [`undo`] | states of the workspace's files; undo, redo, reviews |
 //! | [`crew`] | the interface to the other agents; engines of children; external programs that do the work of an agent |
@@ -40,6 +41,7 @@ pub mod compare;
 pub mod context;
 pub mod core;
 pub mod crew;
+mod decision;
 pub mod files;
 mod goal;
 mod learning;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use tiller_config::schema;
 use tiller_config::schema::HookFormat;
 use tiller_permit::{Effect, Rule, Source};
@@ -69,7 +69,7 @@ pub(crate) enum HookMatch {
     All,
     /// Calls that a deny rule of this text would be for.
     Calls(Box<Rule>),
-    Paths(GlobMatcher),
+    Paths(GlobSet),
 }
 
 /// One hook.
@@ -112,8 +112,12 @@ fn matching(event: HookEvent, text: &str, tools: &ToolCatalog) -> Result<HookMat
             rule.map(|rule| HookMatch::Calls(Box::new(rule)))
         }
         HookEvent::FileChanged => {
-            let glob = GlobBuilder::new(text).literal_separator(true).build();
-            glob.map(|glob| HookMatch::Paths(glob.compile_matcher())).map_err(|e| e.to_string())
+            let mut forms = GlobSetBuilder::new();
+            for form in tiller_protocol::names::pattern_forms(text) {
+                let glob = GlobBuilder::new(&form).literal_separator(true).build();
+                forms.add(glob.map_err(|e| e.to_string())?);
+            }
+            forms.build().map(HookMatch::Paths).map_err(|e| e.to_string())
         }
         _ => Err("it is for tool calls and changed files only".into()),
     }

@@ -104,6 +104,7 @@ fn events_have_a_stable_form() {
             what: "ls".into(),
             decision: PermissionOutcome::from_event_word("ask:once"),
             by: "person".into(),
+            allow: None,
         })),
         event(EventBody::Ask(AskEvent::QuestionAnswered {
             id: ask,

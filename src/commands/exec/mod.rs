@@ -7,6 +7,7 @@ pub(crate) mod prepare;
 pub(crate) mod printer;
 pub(crate) mod progress;
 pub(crate) mod questions;
+mod refused;
 pub(crate) mod stop;
 
 use std::collections::BTreeSet;
@@ -28,6 +29,7 @@ use crate::commands::exec::ends::{Crew, Limits};
 use crate::commands::exec::prepare::{check_model, holder, message};
 use crate::commands::exec::printer::{Lines, Printer};
 use crate::commands::exec::progress::{progress, progress_of};
+use crate::commands::exec::refused::Refusals;
 use crate::commands::exec::stop::Stop;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line};
@@ -91,6 +93,7 @@ pub(crate) fn run(mut setup: Setup, exec: &Exec, role: Option<&Definition>) -> R
             crew: Crew::new(exec.no_wait),
             limits: Limits::of(role),
             put: BTreeSet::new(),
+            refusals: Refusals::default(),
         };
         follow.run(&mut events).await
     });
@@ -129,6 +132,7 @@ struct Follow<'a> {
     limits: Limits,
     /// Questions that were shown to the person.
     put: BTreeSet<AskId>,
+    refusals: Refusals,
 }
 
 /// The effect of a stop.
@@ -175,8 +179,13 @@ impl Follow<'_> {
                 Exit::Limit
             }
             // A refusal of an agent of the run counts for the run.
-            (None, Exit::Done) if self.crew.refused => Exit::Refused,
-            (None, exit) => exit,
+            (None, exit) => {
+                let exit = if exit == Exit::Done && self.crew.refused { Exit::Refused } else { exit };
+                if let Some(notice) = self.refusals.notice().filter(|_| exit == Exit::Refused) {
+                    crate::commands::fail(&notice);
+                }
+                exit
+            }
         }
     }
 
@@ -300,6 +309,7 @@ impl Follow<'_> {
     }
 
     async fn event(&mut self, event: &Event) -> Result<Option<Exit>, Notice> {
+        self.refusals.note(&event.body);
         if !event.agent.is_main() {
             if !self.json {
                 progress_of(event);

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use tiller_protocol::event::{AskEvent, StateEvent, ToolEvent, TurnEvent};
-use tiller_protocol::{Event, EventBody, NoticeKind};
+use tiller_protocol::{Event, EventBody, NoticeKind, PermissionOutcome};
 
 use crate::commands::sessions::one_line;
 
@@ -41,6 +41,8 @@ pub(crate) fn progress(body: &EventBody) {
         EventBody::Turn(TurnEvent::Retrying { attempt, of, seconds, why, .. }) => {
             format!("! {}; retry {attempt} of {of} in {seconds:.0} s", one_line(why))
         }
+        // Its result says so, and the end of the run what would allow it.
+        EventBody::Ask(AskEvent::PermissionDecided { decision: PermissionOutcome::Nobody, .. }) => return,
         EventBody::Ask(AskEvent::PermissionDecided { tool, what, decision, by, .. }) if decision.denies() => {
             format!("- {tool} {} was denied: {}", one_line(what), one_line(by))
         }

@@ -14,6 +14,8 @@ use crate::turn::msg::TurnMsg;
 
 /// Capacity of the inbox, in reports; a task waits when it is full.
 pub(crate) const REPORTS: usize = 1024;
+/// Why a task gets no answer when the loop has ended, for people.
+pub(crate) const ENDED: &str = "Tiller is shutting down";
 
 /// What tasks report.
 pub(crate) enum Msg {

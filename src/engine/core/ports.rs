@@ -18,14 +18,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::context::msg::{ContextMsg, SideMsg};
 use crate::context::todo::Todo;
-use crate::core::msg::Msg;
+use crate::core::msg::{ENDED, Msg};
 use crate::crew::{CrewMailbox, CrewMsg, RequestGuard};
 use crate::files::msg::FilesMsg;
 use crate::files::msg::FilesRequest;
 use crate::lock::lock;
 use crate::memory::msg::MemoryMsg;
 use crate::prompts::msg::PromptMsg;
-use crate::questions::msg::QuestionMsg;
+use crate::questions::asking;
 use crate::questions::permission::{deletion_ask, memory_ask};
 use crate::turn::msg::{InnerRequest, TurnMsg};
 use crate::watching::Writes;
@@ -55,8 +55,6 @@ pub(crate) struct CallPorts {
     pub(crate) tools: Vec<&'static dyn Tool>,
 }
 
-pub(crate) const ENDED: &str = "Tiller is shutting down";
-
 impl CallPorts {
     async fn files<T>(
         &self,
@@ -85,11 +83,7 @@ impl CallPorts {
         call: Option<String>,
         body: AskBody,
     ) -> Result<AskReply, String> {
-        let (reply, answer) = oneshot::channel();
-        let body = Box::new(body);
-        let msg = Msg::Question(QuestionMsg::Ask { agent: agent.clone(), call, body, reply });
-        self.tx.send(msg).await.map_err(|_| ENDED.to_owned())?;
-        answer.await.map_err(|_| ENDED.to_owned())?
+        asking::request(&self.tx, agent, call, body).await
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn answer(core: &mut Core, client: ClientId, cause: CommandId, id: As
                         what: core.redact(&p.shown),
                         decision: decision.into(),
                         by: "person".into(),
+                        allow: None,
                     }
                 }
                 _ => AskEvent::QuestionAnswered { id, reply },

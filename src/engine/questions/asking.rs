@@ -4,12 +4,12 @@ use crate::bus::agent_view;
 use tiller_protocol::PermissionOutcome;
 use tiller_protocol::event::AskEvent;
 use tiller_protocol::{AgentId, Ask, AskBody, AskId, AskReply, EventBody};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::context::clean;
 use crate::core::Core;
 use crate::core::hooks;
-use crate::core::msg::Msg;
+use crate::core::msg::{ENDED, Msg};
 use crate::core::saves::Then;
 use crate::core::services::Human;
 use crate::questions::about::About;
@@ -40,6 +40,22 @@ pub(crate) fn ask(
     };
     core.show(core.scope(), EventBody::Ask(event));
     asks_changed(core);
+}
+
+/// Asks the loop behind `tx` to open a question, and waits for the answer.
+///
+/// # Errors
+/// When no one can answer, or the engine ends; in words.
+pub(crate) async fn request(
+    tx: &mpsc::Sender<Msg>,
+    agent: &AgentId,
+    call: Option<String>,
+    body: AskBody,
+) -> Result<AskReply, String> {
+    let (reply, answer) = oneshot::channel();
+    let msg = QuestionMsg::Ask { agent: agent.clone(), call, body: Box::new(body), reply };
+    tx.send(Msg::Question(msg)).await.map_err(|_| ENDED.to_owned())?;
+    answer.await.map_err(|_| ENDED.to_owned())?
 }
 
 /// Opens a question of the engine itself; the answer arrives as a report.
@@ -93,6 +109,7 @@ pub(crate) fn closed(ask: &Ask, why: &str) -> AskEvent {
             what: p.shown.clone(),
             decision: PermissionOutcome::Undecided,
             by: why.into(),
+            allow: None,
         },
         _ => AskEvent::QuestionAnswered { id: ask.id, reply: AskReply::Declined },
     }

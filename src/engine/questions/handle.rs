@@ -16,8 +16,8 @@ pub(crate) fn handle(core: &mut Core, msg: QuestionMsg) {
         QuestionMsg::Ask { agent, call, body, reply } => asking::ask(core, agent, call, *body, reply),
         QuestionMsg::Answered { about, reply } => answers::answered(core, about, reply),
         QuestionMsg::Closed => core.child_driver().question_closed(),
-        QuestionMsg::Decided { tool, what, decision, by } => {
-            let decided = AskEvent::PermissionDecided { id: None, tool, what, decision, by };
+        QuestionMsg::Decided { tool, what, decision, by, allow } => {
+            let decided = AskEvent::PermissionDecided { id: None, tool, what, decision, by, allow };
             core.bus.publish(&core.scope(), EventBody::Ask(decided));
         }
         QuestionMsg::Settled(audit) => core.external_driver().audit_decided(*audit),

@@ -30,6 +30,8 @@ pub(crate) enum QuestionMsg {
         what: String,
         decision: PermissionOutcome,
         by: String,
+        /// The rule that would allow such calls, where no one can be asked.
+        allow: Option<String>,
     },
     /// The decision about a request of an external program.
     Settled(Box<AuditRow>),

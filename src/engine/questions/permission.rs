@@ -181,6 +181,12 @@ impl Permit {
         })
     }
 
+    /// Tells why `agent` may not write a path, by the rules in force at each call.
+    pub(crate) fn unwritable(&self, agent: &AgentId) -> tiller_tool::Unreadable {
+        let (this, agent) = (self.clone(), agent.0.clone());
+        Arc::new(move |path| this.in_force(|policy| tiller_permit::unwritable(policy, &agent, path)))
+    }
+
     /// Tells why a path without links is read only by a call that names it.
     pub(crate) fn secret(&self) -> tiller_tool::Unreadable {
         // The home folder is the same for each agent.
@@ -393,6 +399,7 @@ pub(crate) fn permission_ask(
             | Access::Write { path: text, .. }
             | Access::Process { what: text }
             | Access::Input { text, .. }
+            | Access::Store { what: text, .. }
             | Access::Script { code: text } => Some(text.into()),
             Access::Mcp { server, tool, arguments } if arguments == "{}" => {
                 Some(format!("{server} {tool}").into())

@@ -1,15 +1,14 @@
 //! Keeps the files before a call, so that its changes can be undone, and handles the failure to do so.
 
 use tiller_permit::Verdict;
-use tiller_protocol::PermissionOutcome;
 use tiller_protocol::ask::Risk;
 use tiller_protocol::{Access, AskBody, Touch};
 use tiller_snapshot::SnapshotError;
 use tiller_tool::CommandProfile;
 
-use super::decide::{CallDecision, Refusal};
 use super::{CallTask, failed};
 use crate::core::msg::Msg;
+use crate::decision::{CallDecision, Refusal};
 use crate::files::msg::{CallScope, FilesMsg, StateBefore};
 use crate::files::outside::OldFile;
 use crate::files::{Keeper, NotKept, record};
@@ -85,9 +84,8 @@ impl CallTask {
         if !asks {
             return Ok(());
         }
-        let none = |by: &str| CallDecision { decision: PermissionOutcome::Undecided, by: by.into() };
         let access = self.tool.access(&self.args, &self.cx);
-        let access = access.map_err(|e| Box::new((none("the tool"), failed(e))))?;
+        let access = access.map_err(|e| CallDecision::undecided("the tool", failed(e)))?;
         let (verb, target) = (self.tool.verb(), self.tool.target(&self.args));
         let question = self.question(&verb, &target, &access);
         let rule = format!("no snapshot could be taken before this call: {why}");
@@ -107,9 +105,9 @@ impl CallTask {
         let answer = tokio::select! {
             answer = self.cx.ports.ask(&self.cx.agent, AskBody::Permission(ask)) => answer,
             () = self.cx.cancel.cancelled() => {
-                return Err(Box::new((none("stopped before an answer"), CallResult::interrupted())));
+                return Err(CallDecision::undecided("stopped before an answer", CallResult::interrupted()));
             }
         };
-        self.consent(answer, &rule).await.map(drop)
+        self.consent(answer, &rule, None).await.map(drop)
     }
 }

@@ -1,22 +1,21 @@
-//! Decides whether a call may run: by rules, or by the user.
+//! What is decided about a call of Tiller's own tools: how it is confined, what the user is asked.
 
 use std::sync::Arc;
-use tiller_protocol::ToolVerb;
-use tiller_protocol::ask::OutsideAnswer;
-use tiller_protocol::permission::DENIED_BY_USER;
 
-use serde_json::Value;
-use tiller_permit::Verdict;
+use serde_json::{Map, Value};
+use tiller_permit::decide::ReadOnlyRun;
+use tiller_permit::{Rule, Verdict};
+use tiller_protocol::ask::OutsideAnswer;
 use tiller_protocol::{
-    Access, AskBody, AskReply, Decision, EventBody, Part, PermissionOutcome, ToolOutcome, Touch, names,
+    Access, AskBody, AskReply, Decision, Part, PermissionOutcome, ToolOutcome, ToolVerb, Touch, names,
 };
 use tiller_tool::{CommandProfile, CommandRun};
 
 use super::{CallTask, failed};
-use crate::core::msg::Msg;
-use crate::questions::msg::QuestionMsg;
-use crate::questions::permission::{Question, permission_ask, rule_not_saved};
-use crate::questions::trust;
+use crate::decision::{
+    self, AskedAs, CallDecision, CallView, DecidedCall, Decider, HookedCall, Reading, Refusal,
+};
+use crate::questions::permission::{Question, permission_ask};
 use crate::turn::CallResult;
 
 /// How the user can allow a call that no one could approve. For the model, which passes it on. `patterns`: one, or several
@@ -34,169 +33,174 @@ pub(super) fn allowed_by(patterns: &str) -> Option<Part> {
     Some(Part::Text { text })
 }
 
-/// Why a call did not run, and the result that the model gets.
-pub(super) type Refusal = Box<(CallDecision, CallResult)>;
+impl DecidedCall for CallTask {
+    fn decider(&self) -> Decider<'_> {
+        Decider {
+            services: &self.services,
+            bus: &self.bus,
+            tx: &self.tx,
+            permit: &self.permit,
+            scope: &self.origin.scope,
+            root: self.origin.root,
+            session: self.cx.session,
+            agent: &self.cx.agent,
+            folder: &self.cx.workspace.root,
+            cancel: &self.cx.cancel,
+        }
+    }
 
-/// A decision about a call, and its source as text.
-pub(super) struct CallDecision {
-    pub(super) decision: PermissionOutcome,
-    pub(super) by: String,
+    fn tool(&self) -> &str {
+        self.tool.name()
+    }
+
+    fn target(&self) -> String {
+        self.tool.target(&self.args)
+    }
+
+    fn args(&self) -> &Value {
+        &self.args
+    }
+
+    fn hooked(&mut self) -> &mut HookedCall {
+        &mut self.hooked
+    }
+
+    fn about(&self) -> Map<String, Value> {
+        self.about_for_hooks()
+    }
+
+    fn is_for(&self, rule: &Rule, args: &Value) -> bool {
+        let Ok(access) = self.tool.access(args, &self.cx) else { return true };
+        let (verb, target) = (self.tool.verb(), self.tool.target(args));
+        let question = Question { args, ..self.question(&verb, &target, &access) };
+        self.permit.is_for(&question, rule)
+    }
+
+    fn replace(&mut self, args: Value) -> Result<(), &'static str> {
+        self.args = args;
+        Ok(())
+    }
+
+    fn view(&mut self) -> Result<CallView, Refusal> {
+        let access = self
+            .tool
+            .access(&self.args, &self.cx)
+            .map_err(|e| CallDecision::undecided("the tool", failed(e)))?;
+        self.files.written.clear();
+        self.files.touched.clear();
+        for a in &access {
+            if let Access::Write { path, .. } | Access::Read { path, .. } = a {
+                self.files.touched.push(names::path(path));
+            }
+            if let Access::Write { path, .. } = a {
+                self.files.written.push(names::path(path));
+            }
+        }
+        let touch = self.tool.touch();
+        Ok(CallView {
+            reading: Reading { tool: self.tool.name().to_owned(), touch, access },
+            more: Vec::new(),
+            texts: Vec::new(),
+            folder: self.cx.workspace.root.clone(),
+            verb: self.tool.verb(),
+            target: self.tool.target(&self.args),
+            args: self.args.clone(),
+            profile: self.origin.mode(self.profile, touch, &self.args),
+            shell: self.tool.shell(&self.cx),
+            terminal: self.cx.workspace.terminal().map(|t| t.place().clone()),
+            unkept: false,
+        })
+    }
+
+    async fn allowed(
+        &mut self,
+        view: &CallView,
+        rule: String,
+        unasked: Option<ReadOnlyRun>,
+    ) -> Result<CallDecision, Refusal> {
+        let agent = self.cx.agent.clone();
+        let question = view.question(&agent);
+        if unasked.is_none()
+            && let Some(ask) = self.holds_back(&question, &rule).await
+        {
+            return Err(self.wait_for(ask, true));
+        }
+        let by = match unasked {
+            Some(run) => {
+                self.cx.run = Arc::new(CommandRun::reading(run.variables));
+                rule
+            }
+            None => {
+                let outside = self.permit.outside(&question);
+                self.run_in(profile_of(outside.as_ref()));
+                outside.map_or(rule.clone(), |outside| format!("{rule}; {outside}"))
+            }
+        };
+        Ok(CallDecision { decision: PermissionOutcome::Allowed, by })
+    }
+
+    async fn ask(&mut self, view: &CallView, verdict: Verdict) -> Option<Result<CallDecision, Refusal>> {
+        let agent = self.cx.agent.clone();
+        let question = view.question(&agent);
+        let access = question.access;
+        self.asked = true;
+        if let Err(e) = self.tool.ready(&self.args, &self.cx, self.readable(access)).await {
+            return Some(Err(CallDecision::undecided("the tool, before a question was asked", failed(e))));
+        }
+        let mut notes = self.tool.preview(&self.args, &self.cx).await;
+        let diff = notes.diff.take();
+        let outside = self.permit.outside(&question);
+        let mut ask = permission_ask(&question, verdict, diff)?;
+        ask.effects.extend(self.rules_for_approval().await);
+        ask.effects.extend(notes.lines.iter().cloned());
+        ask.draft.clone_from(&notes.draft);
+        ask.source.clone_from(&self.origin.command);
+        if let Some(decided) = self.inner_consent(&ask) {
+            self.run_in(profile_of(outside.as_ref()));
+            return Some(decided);
+        }
+        if matches!(access, [Access::Run { .. }]) && self.cx.workspace.confines(CommandProfile::Workspace) {
+            match &outside {
+                Some(rule) => ask.effects.push(format!("runs outside the sandbox ({rule})")),
+                None => ask.outside = OutsideAnswer::Offered,
+            }
+        }
+        self.run_in(profile_of(outside.as_ref()));
+        let (rule, offered, pattern) = (ask.rule.clone(), ask.outside, ask.always.clone());
+        let effects = ask.effects.len();
+        let answer = loop {
+            let answer = tokio::select! {
+                answer = self.cx.ports.ask(&agent, AskBody::Permission(ask.clone())) => answer,
+                () = self.cx.cancel.cancelled() => {
+                    let result = CallResult::interrupted();
+                    return Some(Err(CallDecision::undecided("stopped before an answer", result)));
+                }
+            };
+            // The draft still holds what the user wrote: the same question opens it again.
+            let fault = match ask.draft {
+                Some(_) => self.fault_of_edit(&answer, notes.edit.as_ref()).await,
+                None => None,
+            };
+            let Some(fault) = fault else { break answer };
+            ask.effects.truncate(effects);
+            ask.effects.push(format!(
+                "your text cannot be used: {fault}; edit it again, or take the text above with a yes"
+            ));
+        };
+        let mut outcome =
+            self.answered(answer, offered, (rule.text(), pattern.as_deref()), notes.edit).await?;
+        if let Err(refusal) = &mut outcome {
+            if refusal.1.unanswered {
+                refusal.1.content.extend(pattern.as_deref().and_then(allowed_by));
+            } else {
+                discard(notes.draft.take()).await;
+            }
+        }
+        Some(outcome)
+    }
 }
 
 impl CallTask {
-    /// Decides whether the call may run. Asks the user where the rules say so; a command that the user changed is
-    /// checked again.
-    pub(super) async fn decide(&mut self) -> Result<CallDecision, Refusal> {
-        self.check_trust().await;
-        for notice in self.permit.refresh() {
-            let event = tiller_protocol::event::StateEvent::Notice { notice };
-            self.bus.publish(&self.origin.scope, EventBody::State(event));
-        }
-        // Limits the rounds; each needs input of the user.
-        for _ in 0..20 {
-            // Before each judgement: rules judge what hooks made of the call, hooks see what the user made of it.
-            self.hooks_before().await?;
-            let access = match self.tool.access(&self.args, &self.cx) {
-                Ok(access) => access,
-                Err(e) => {
-                    let decided =
-                        CallDecision { decision: PermissionOutcome::Undecided, by: "the tool".into() };
-                    return Err(Box::new((decided, failed(e))));
-                }
-            };
-            self.files.written.clear();
-            self.files.touched.clear();
-            for a in &access {
-                if let Access::Write { path, .. } | Access::Read { path, .. } = a {
-                    self.files.touched.push(names::path(path));
-                }
-                if let Access::Write { path, .. } = a {
-                    self.files.written.push(names::path(path));
-                }
-            }
-            let agent = self.cx.agent.clone();
-            let target = self.tool.target(&self.args);
-            let args = self.args.clone();
-            let shell = self.tool.shell(&self.cx);
-            let question = Question {
-                agent: &agent,
-                tool: self.tool.name(),
-                verb: &self.tool.verb(),
-                target: &target,
-                touch: self.tool.touch(),
-                args: &args,
-                access: &access,
-                profile: self.origin.mode(self.profile, self.tool.touch(), &args),
-                shell: shell.as_ref(),
-                terminal: self.cx.workspace.terminal().map(|t| t.place()),
-            };
-            let mut verdict = self.permit.judge(&question);
-            if let Some(why) = &self.hooked.ask {
-                verdict = verdict.at_least_asks(why);
-            }
-            if let Some(ask) = self.holds_back(&question, &verdict).await {
-                return Err(self.wait_for(ask, true));
-            }
-            let verdict = match verdict {
-                Verdict::Allow { rule, unasked: Some(run) } => {
-                    self.cx.run = Arc::new(CommandRun::reading(run.variables));
-                    return Ok(CallDecision { decision: PermissionOutcome::Allowed, by: rule });
-                }
-                Verdict::Allow { rule, unasked: None } => {
-                    let outside = self.permit.outside(&question);
-                    self.run_in(
-                        outside.as_ref().map_or(CommandProfile::Workspace, |_| CommandProfile::Outside),
-                    );
-                    let by = outside.map_or(rule.clone(), |outside| format!("{rule}; {outside}"));
-                    return Ok(CallDecision { decision: PermissionOutcome::Allowed, by });
-                }
-                Verdict::Deny { rule, reason } => {
-                    let result = CallResult::text(ToolOutcome::Denied, format!("Denied: {reason}."));
-                    self.tell(PermissionOutcome::Denied, &rule);
-                    return Err(Box::new((
-                        CallDecision { decision: PermissionOutcome::Denied, by: rule },
-                        result,
-                    )));
-                }
-                ask @ Verdict::Ask { .. } => ask,
-            };
-            self.asked = true;
-            if let Err(e) = self.tool.ready(&self.args, &self.cx, self.readable(&access)).await {
-                let decided = CallDecision {
-                    decision: PermissionOutcome::Undecided,
-                    by: "the tool, before a question was asked".into(),
-                };
-                return Err(Box::new((decided, failed(e))));
-            }
-            let mut notes = self.tool.preview(&self.args, &self.cx).await;
-            let diff = notes.diff.take();
-            let outside = self.permit.outside(&question);
-            let Some(mut ask) = permission_ask(&question, verdict, diff) else { continue };
-            ask.effects.extend(self.rules_for_approval().await);
-            ask.effects.extend(notes.lines.iter().cloned());
-            ask.draft.clone_from(&notes.draft);
-            ask.source.clone_from(&self.origin.command);
-            if let Some(decided) = self.inner_consent(&ask) {
-                self.run_in(outside.map_or(CommandProfile::Workspace, |_| CommandProfile::Outside));
-                return decided;
-            }
-            if matches!(access[..], [Access::Run { .. }])
-                && self.cx.workspace.confines(CommandProfile::Workspace)
-            {
-                match &outside {
-                    Some(rule) => ask.effects.push(format!("runs outside the sandbox ({rule})")),
-                    None => ask.outside = OutsideAnswer::Offered,
-                }
-            }
-            self.run_in(outside.map_or(CommandProfile::Workspace, |_| CommandProfile::Outside));
-            let (rule, offered, pattern) = (ask.rule.clone(), ask.outside, ask.always.clone());
-            let effects = ask.effects.len();
-            let answer = loop {
-                let answer = tokio::select! {
-                    answer = self.cx.ports.ask(&agent, AskBody::Permission(ask.clone())) => answer,
-                    () = self.cx.cancel.cancelled() => {
-                        let decided = CallDecision { decision: PermissionOutcome::Undecided, by: "stopped before an answer".into() };
-                        return Err(Box::new((decided, CallResult::interrupted())));
-                    }
-                };
-                // The draft still holds what the user wrote: the same question opens it again.
-                let fault = match ask.draft {
-                    Some(_) => self.fault_of_edit(&answer, notes.edit.as_ref()).await,
-                    None => None,
-                };
-                let Some(fault) = fault else { break answer };
-                ask.effects.truncate(effects);
-                ask.effects.push(format!(
-                    "your text cannot be used: {fault}; edit it again, or take the text above with a yes"
-                ));
-            };
-            match self.answered(answer, offered, rule.text(), notes.edit).await {
-                Some(Err(mut refusal)) if refusal.1.unanswered => {
-                    refusal.1.content.extend(pattern.as_deref().and_then(allowed_by));
-                    return Err(refusal);
-                }
-                Some(Err(refusal)) => {
-                    discard(notes.draft.take()).await;
-                    return Err(refusal);
-                }
-                Some(outcome) => return outcome,
-                None => continue,
-            }
-        }
-        let decided = CallDecision { decision: PermissionOutcome::Denied, by: "changed too often".into() };
-        let result = CallResult::text(ToolOutcome::Denied, "Denied: the command was changed too often.");
-        Err(Box::new((decided, result)))
-    }
-
-    /// Looks whether the user still trusts the folder: a call after the loss is judged without what the folder brings.
-    async fn check_trust(&self) {
-        if self.services.user.trust.is_some() {
-            let (services, tx) = (Arc::clone(&self.services), self.tx.clone());
-            // After a panic there the next call looks again.
-            let _ = tokio::task::spawn_blocking(move || trust::check(&services, &tx)).await;
-        }
-    }
-
     /// Whether the agent may read, without a question, the files that it declared to write.
     fn readable(&self, access: &[Access]) -> bool {
         access.iter().all(|a| {
@@ -238,7 +242,7 @@ impl CallTask {
         &mut self,
         answer: Result<AskReply, String>,
         offered: OutsideAnswer,
-        rule: &str,
+        (rule, always): (&str, Option<&str>),
         edit: Option<(Value, &'static str)>,
     ) -> Option<Result<CallDecision, Refusal>> {
         let answer = self.leave_sandbox(answer, offered);
@@ -251,15 +255,12 @@ impl CallTask {
                 }
                 None => {
                     let result = CallResult::text(ToolOutcome::Denied, "Denied: this call cannot be edited.");
-                    return Some(Err(Box::new((
-                        CallDecision { decision: PermissionOutcome::Denied, by: "engine".into() },
-                        result,
-                    ))));
+                    return Some(Err(CallDecision::denied("engine", result)));
                 }
             }
             return None;
         }
-        Some(self.consent(answer, rule).await)
+        Some(self.consent(answer, rule, always).await)
     }
 
     /// Sets how the command is confined.
@@ -291,77 +292,20 @@ impl CallTask {
         &self,
         answer: Result<AskReply, String>,
         rule: &str,
+        always: Option<&str>,
     ) -> Result<CallDecision, Refusal> {
         let by = match self.changed {
             None => "you",
             Some(_) if self.tool.touch() == Touch::Execute => "you, with an edited command",
             Some(_) => "you, with an edited text",
         };
-        let person = |decision| CallDecision { decision, by: by.into() };
-        let no = |decision: PermissionOutcome, by: String, text: String, unanswered: bool| {
-            let result = CallResult { unanswered, ..CallResult::text(ToolOutcome::Denied, text) };
-            Err(Box::new((CallDecision { decision, by }, result)))
-        };
-        match answer {
-            Err(why) => {
-                self.tell(PermissionOutcome::Nobody, &why);
-                let text = format!("Denied: this call needs an approval, and {why} (rule: {rule}).");
-                no(PermissionOutcome::Nobody, why, text, true)
-            }
-            Ok(AskReply::Permission { decision, .. }) => match decision {
-                Decision::Once => Ok(person(PermissionOutcome::Once)),
-                Decision::Outside => Ok(person(PermissionOutcome::Outside)),
-                Decision::Session { pattern } => {
-                    self.remember(&pattern, false).await;
-                    Ok(person(PermissionOutcome::Session))
-                }
-                Decision::Always { pattern } => {
-                    self.remember(&pattern, true).await;
-                    Ok(person(PermissionOutcome::Always))
-                }
-                Decision::Edit { .. } => no(
-                    PermissionOutcome::Denied,
-                    "engine".into(),
-                    "Denied: this call cannot be edited now.".into(),
-                    false,
-                ),
-                Decision::Deny { comment } => {
-                    let text = match comment.filter(|c| !c.trim().is_empty()) {
-                        Some(c) => format!("{DENIED_BY_USER}: {c}"),
-                        None => format!("{DENIED_BY_USER}."),
-                    };
-                    no(PermissionOutcome::Refused, by.into(), text, false)
-                }
-            },
-            Ok(_) => no(PermissionOutcome::Refused, "you".into(), format!("{DENIED_BY_USER}."), false),
-        }
+        decision::consent(self, answer, AskedAs { rule, by, always }).await
     }
+}
 
-    async fn remember(&self, pattern: &str, always: bool) {
-        let done = if always {
-            self.permit.allow_always(pattern).await
-        } else {
-            self.permit.allow_session(pattern).map(|()| {
-                // The rule holds at once; storing it for a restart may be slower.
-                for one in tiller_permit::split_patterns(pattern) {
-                    drop(self.services.store.rules().add(self.origin.root, one));
-                }
-            })
-        };
-        if let Err(why) = done {
-            self.bus.publish(&self.origin.scope, rule_not_saved(&why));
-        }
-    }
-
-    pub(super) fn tell(&self, decision: PermissionOutcome, by: &str) {
-        // The engine may have ended, or its inbox be full: the audit records it anyway.
-        let _ = self.tx.try_send(Msg::Question(QuestionMsg::Decided {
-            tool: self.tool.name().to_owned(),
-            what: (self.services.redaction.redact)(&self.tool.target(&self.args)),
-            decision,
-            by: by.to_owned(),
-        }));
-    }
+/// How a command runs that is allowed or approved. `outside`: the rules by which it runs outside the sandbox.
+fn profile_of(outside: Option<&String>) -> CommandProfile {
+    outside.map_or(CommandProfile::Workspace, |_| CommandProfile::Outside)
 }
 
 /// The arguments with the text that the user wrote in place of what they were asked about; `None`: it cannot be edited.

@@ -13,10 +13,10 @@ use tiller_protocol::{Access, EntryBody, EventBody, PermissionOutcome, ToolOutco
 use tiller_tool::CommandProfile;
 use tiller_tool::code::{CallConsent, InnerReply, InnerResult, WaitingCall};
 
-use super::decide::{CallDecision, Refusal};
 use super::{CallTask, calls, cut, text_of};
 use crate::core::Core;
 use crate::core::saves::Then;
+use crate::decision::{CallDecision, Refusal};
 use crate::files::record;
 use crate::questions::permission::{Question, permission_ask};
 use crate::turn::CallResult;
@@ -223,17 +223,11 @@ impl CallTask {
     }
 
     /// The question about a call that the rules allow, and that does not run now, because another call of the script waits.
-    pub(super) async fn holds_back(
-        &self,
-        question: &Question<'_>,
-        verdict: &Verdict,
-    ) -> Option<PermissionAsk> {
-        let Verdict::Allow { rule, unasked } = verdict else { return None };
-        if self.reads() || unasked.is_some() || self.inner.as_ref()?.consent != CallConsent::Reads {
+    pub(super) async fn holds_back(&self, question: &Question<'_>, rule: &str) -> Option<PermissionAsk> {
+        if self.reads() || self.inner.as_ref()?.consent != CallConsent::Reads {
             return None;
         }
-        let shown =
-            Verdict::Ask { rule: rule.as_str().into(), risk: Risk::Low, effects: Vec::new(), always: None };
+        let shown = Verdict::Ask { rule: rule.into(), risk: Risk::Low, effects: Vec::new(), always: None };
         let diff = self.tool.preview(&self.args, &self.cx).await.diff;
         permission_ask(question, shown, diff)
     }
@@ -253,8 +247,8 @@ impl CallTask {
         if let Some(inner) = &mut self.inner {
             inner.waits = Some((ask, allowed));
         }
-        let decided = CallDecision { decision: PermissionOutcome::Undecided, by: "the script waits".into() };
-        Box::new((decided, CallResult::text(ToolOutcome::Denied, "It waits for an approval.")))
+        let result = CallResult::text(ToolOutcome::Denied, "It waits for an approval.");
+        CallDecision::undecided("the script waits", result)
     }
 
     /// Runs a call of a script.

@@ -19,6 +19,7 @@ use crate::bus::{Bus, EventScope};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::services::Services;
+use crate::decision::{self, HookedCall, Refusal};
 use crate::files::record;
 use crate::questions::permission::{Permit, Question};
 use crate::turn::CallResult;
@@ -35,7 +36,6 @@ mod outside;
 mod script;
 pub(crate) mod words;
 
-pub(crate) use hooked::HookedCall;
 pub(crate) use words::{AUDIT_TEXT, cut, failed, text_of, what};
 
 /// Time after the tool's own grace period until a call that does not end is abandoned.
@@ -175,7 +175,7 @@ impl CallTask {
         let began = self.services.clock.mono();
         let time = self.services.clock.now();
         let mut step = None;
-        let (decided, mut result) = match self.decide().await {
+        let (decided, mut result) = match decision::decide(self).await {
             Ok(mut decided) => {
                 // The call may change where its links lead, and the folder of its shell.
                 self.reach = self.reach_for_rules();
@@ -263,7 +263,7 @@ impl CallTask {
     ///
     /// # Errors
     /// When the files could not be kept before it, and the user denied the call for that.
-    async fn execute(&self) -> Result<(CallResult, Option<crate::files::PendingStep>), decide::Refusal> {
+    async fn execute(&self) -> Result<(CallResult, Option<crate::files::PendingStep>), Refusal> {
         let mut args = self.args.clone();
         if args.is_null() {
             args = Value::Object(serde_json::Map::new());

@@ -10,7 +10,7 @@ use tiller_tool::CommandProfile;
 use tiller_tool::shell::blocked_words;
 
 use super::CallTask;
-use super::decide::{CallDecision, Refusal};
+use crate::decision::{CallDecision, Refusal};
 use crate::questions::permission::permission_ask;
 
 /// The rule of the question.
@@ -123,7 +123,7 @@ impl CallTask {
             _ => {
                 self.run_in(CommandProfile::Workspace);
                 let answer = self.leave_sandbox(Ok(answer), offered);
-                Some(self.consent(answer, RULE).await)
+                Some(self.consent(answer, RULE, None).await)
             }
         }
     }

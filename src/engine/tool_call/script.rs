@@ -7,10 +7,11 @@ use serde_json::json;
 use tiller_permit::decide::approval::Call;
 use tiller_protocol::ask::{AskReason, AskedCall, PermissionAsk, Risk};
 use tiller_protocol::tool::Display;
-use tiller_protocol::{AskBody, PermissionOutcome, ToolOutcome, ToolVerb};
+use tiller_protocol::{AskBody, ToolOutcome, ToolVerb};
 
 use super::CallTask;
-use super::decide::{CallDecision, Refusal, allowed_by};
+use super::decide::allowed_by;
+use crate::decision::{CallDecision, Refusal};
 use crate::turn::CallResult;
 
 /// Effects of the calls that the question names.
@@ -35,21 +36,17 @@ impl CallTask {
         let (rule, pattern) = (ask.rule.clone(), ask.always.clone());
         let ports = Arc::clone(&self.cx.ports);
         let Some(scripts) = ports.scripts() else {
-            let decided = CallDecision { decision: PermissionOutcome::Undecided, by: "engine".into() };
-            return Err(Box::new((
-                decided,
-                CallResult::text(ToolOutcome::Denied, "Denied: no one can be asked."),
-            )));
+            let result = CallResult::text(ToolOutcome::Denied, "Denied: no one can be asked.");
+            return Err(CallDecision::undecided("engine", result));
         };
         let answer = tokio::select! {
             answer = scripts.ask(&self.cx.agent, AskBody::Permission(ask)) => answer,
             () = self.cx.cancel.cancelled() => {
-                let decided =
-                    CallDecision { decision: PermissionOutcome::Undecided, by: "stopped before an answer".into() };
-                return Err(Box::new((decided, CallResult { display: shown, ..CallResult::interrupted() })));
+                let result = CallResult { display: shown, ..CallResult::interrupted() };
+                return Err(CallDecision::undecided("stopped before an answer", result));
             }
         };
-        match self.consent(answer, rule.text()).await {
+        match self.consent(answer, rule.text(), pattern.as_deref()).await {
             Ok(decided) => {
                 script.approve();
                 self.asked = true;

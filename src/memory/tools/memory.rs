@@ -142,9 +142,15 @@ impl Tool for MemoryTool {
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
-        schema::read::<Args>(args)?;
-        // The settings decide about memory, and only this tool writes it.
-        Ok(vec![Access::Free])
+        let given: Args = schema::read(args)?;
+        if given.edit().is_none() {
+            return Ok(vec![Access::Free]);
+        }
+        let path = self.0.path(given.target()).map(|path| path.display().to_string());
+        Ok(vec![Access::Store {
+            what: format!("changes {}: {}", given.target().label(), target(args)),
+            path,
+        }])
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {

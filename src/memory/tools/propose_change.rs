@@ -98,7 +98,7 @@ impl Tool for ProposeChange {
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
         checked(args)?;
         // Nothing is in force before the user accepts it.
-        Ok(vec![Access::Free])
+        Ok(vec![Access::Store { what: (INFO.target)(args), path: None }])
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {

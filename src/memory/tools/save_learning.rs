@@ -12,7 +12,7 @@ use tiller_protocol::{
 };
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 
-use super::{LearningsSlot, learning_access, learning_spec, off_thread};
+use super::{LearningsSlot, learning_spec, off_thread};
 use crate::learnings::SavedLearning;
 
 /// The tool.
@@ -60,7 +60,9 @@ impl Tool for SaveLearning {
     }
 
     fn access(&self, args: &Value, _: &ToolCx) -> Result<Vec<Access>, ToolError> {
-        learning_access::<Args>(args)
+        let what = "keeps a learning for later sessions".into();
+        tiller_tool::schema::read::<Args>(args)?;
+        Ok(vec![Access::Store { what, path: None }])
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {

@@ -13,12 +13,15 @@ const MOST: usize = 5;
 const AND: &str = ") && ";
 
 /// `terminal(...)` for each part of a plain command that is not allowed yet, joined by ` && `.
-pub(crate) fn pattern(analysis: &Analysis, open: &[&Part]) -> Option<String> {
-    if !analysis.is_plain()
-        || analysis.all_redirects().any(tiller_shell::Redirect::writes)
-        || analysis.parts.iter().any(|p| p.role == Role::Guess)
-    {
-        return None;
+///
+/// # Errors
+/// Why there is none, as the end of a sentence.
+pub(crate) fn pattern(analysis: &Analysis, open: &[&Part]) -> Result<String, &'static str> {
+    if analysis.all_redirects().any(tiller_shell::Redirect::writes) {
+        return Err("it writes a file by a redirection");
+    }
+    if !analysis.is_plain() || analysis.parts.iter().any(|p| p.role == Role::Guess) {
+        return Err("it is more than plain commands");
     }
     let mut out: Vec<String> = Vec::new();
     for part in open {
@@ -28,7 +31,11 @@ pub(crate) fn pattern(analysis: &Analysis, open: &[&Part]) -> Option<String> {
         }
     }
     let text = out.join(" && ");
-    (!out.is_empty() && out.len() <= MOST && text.len() <= MAX).then_some(text)
+    match (out.is_empty(), out.len() <= MOST && text.len() <= MAX) {
+        (true, _) => Err("its parts are allowed already, and it may do more"),
+        (false, false) => Err("it is too long to be read as a rule"),
+        (false, true) => Ok(text),
+    }
 }
 
 /// The patterns of a text that [`pattern`] or a person wrote.
@@ -43,19 +50,22 @@ pub fn split(text: &str) -> Vec<&str> {
     out
 }
 
-fn one(part: &Part) -> Option<String> {
-    if part.role != Role::Command || part.argv.iter().any(|w| w.dynamic || w.glob) || part.stdin.is_some() {
-        return None;
+fn one(part: &Part) -> Result<String, &'static str> {
+    if part.argv.iter().any(|w| w.dynamic || w.glob) {
+        return Err("the shell makes some of its words when it runs");
+    }
+    if part.role != Role::Command || part.stdin.is_some() {
+        return Err("it is more than plain commands");
+    }
+    let program = part.program();
+    if program.starts_with(['/', '~']) || program.split('/').any(|name| name == "..") {
+        return Err("its program is named by a path that is not below this folder");
     }
     let text = part.text();
-    if text.contains(['\n', '\t'])
-        || text.contains(AND)
-        || text.len() > MAX
-        || part.program().contains('/') && !part.program().starts_with("./")
-    {
-        return None;
+    if text.contains(['\n', '\t']) || text.contains(AND) || text.len() > MAX {
+        return Err("it is too long, or has lines, to be read as a rule");
     }
-    Some(format!("terminal({})", general(part).unwrap_or_else(|| escape(&text))))
+    Ok(format!("terminal({})", general(part).unwrap_or_else(|| escape(&text))))
 }
 
 /// Programs with the first words that say what they do; any arguments may follow those.
@@ -88,7 +98,8 @@ fn general(part: &Part) -> Option<String> {
     if !part.env.is_empty() {
         return None;
     }
-    let family = FAMILIES.iter().find(|(program, _)| Some(program) == words.first());
+    // `.venv/bin/python` runs what `python` runs there.
+    let family = FAMILIES.iter().find(|(program, _)| part.base() == *program);
     // The longest first: `vitest run` before `vitest`.
     let mut starts: Vec<&str> = family.map(|(_, starts)| starts.to_vec()).unwrap_or_default();
     starts.sort_by_key(|s| std::cmp::Reverse(s.len()));

@@ -94,20 +94,26 @@ pub(crate) fn judge(
     if analysis.loose.is_none() && open.is_empty() && !writes && loops && !analysis.parts.is_empty() {
         return Need::Ok(allow_words(policy, request, &analysis));
     }
-    let always = if writes { None } else { offer(policy, &analysis, &places, &open) };
+    let offered = match writes {
+        true => Err("it writes or reads what no rule allows"),
+        false => offer(policy, &analysis, &places, &open),
+    };
     let rule = match &analysis.loose {
         // Every part is covered by a rule, and still the command may do more than its words say.
         Some(why) if open.is_empty() => format!("no permission rule matches for certain: {why}").into(),
         _ => AskReason::NoRule,
     };
-    let need = ask(rule, always);
-    match (need, steered) {
-        (Need::Ask { rule, risk, mut effects, always }, Some(why)) => {
-            effects.insert(0, "may run more than it shows".into());
-            Need::Ask { rule: format!("{rule}: {why}").into(), risk, effects, always }
+    let (rule, mut effects) = match steered {
+        Some(why) => {
+            let more = std::iter::once("may run more than it shows".to_owned());
+            (format!("{rule}: {why}").into(), more.chain(effects.clone()).collect())
         }
-        (need, _) => need,
+        None => (rule, effects.clone()),
+    };
+    if let Err(why) = offered {
+        effects.push(format!("no rule for it is offered: {why}"));
     }
+    Need::Ask { rule, risk, effects, always: offered.ok() }
 }
 
 /// Whether no rule, no protected name and no danger stands against the words that the variables of loops stand for.
@@ -329,24 +335,28 @@ pub(crate) fn open_parts<'a>(
     analysis.parts.iter().filter(of_its_own).filter(|p| !(allowed(p) || inside && read_only(p))).collect()
 }
 
-/// The pattern that would allow these parts. `None` also where it would not: a word is known only at run time, or a path
-/// leads elsewhere than it says.
+/// The pattern that would allow these parts.
+///
+/// # Errors
+/// Why there is none, as the end of a sentence.
 pub(crate) fn offer(
     policy: &Policy,
     analysis: &Analysis,
     places: &[PathBuf],
     open: &[&Part],
-) -> Option<String> {
+) -> Result<String, &'static str> {
     const TOOL: &str = "terminal";
     let text = always::pattern(analysis, open)?;
     let mut rules = RuleSet::default();
     for one in always::split(&text) {
-        rules.push(Rule::parse(Effect::Allow, Source::User, one, &policy.tools).ok()?);
+        let rule = Rule::parse(Effect::Allow, Source::User, one, &policy.tools);
+        rules.push(rule.map_err(|_| "its words are no rule")?);
     }
     let allowed =
         |text: String| rules.matching("", TOOL, &Subject::Command(&[text]), &policy.roots).allow.is_some();
     let covered = |part: &&Part| respell::all(part, &policy.roots, places).into_iter().all(allowed);
-    open.iter().all(covered).then_some(text)
+    let leads_elsewhere = "a path in it leads elsewhere than it says";
+    open.iter().all(covered).then_some(text).ok_or(leads_elsewhere)
 }
 
 /// True when a redirection writes, or reads, what is not allowed to be.

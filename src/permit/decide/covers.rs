@@ -51,9 +51,11 @@ fn one(
             let request = Request { profile: Profile::Ask, access: std::slice::from_ref(access), ..*request };
             matches!(decide_in(&alone, &request, shell), Verdict::Allow { .. })
         }
-        Access::Free | Access::Process { .. } | Access::Input { .. } | Access::Script { .. } => {
-            any(request.tool, &Subject::Other(request.raw))
-        }
+        Access::Free
+        | Access::Store { .. }
+        | Access::Process { .. }
+        | Access::Input { .. }
+        | Access::Script { .. } => any(request.tool, &Subject::Other(request.raw)),
     }
 }
 

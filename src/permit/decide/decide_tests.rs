@@ -194,7 +194,8 @@ fn the_question_says_what_would_happen() {
         [
             "git uses the network",
             "writes to remote \"origin\"; cannot be undone by a checkpoint",
-            "writes ../log, outside the workspace"
+            "writes ../log, outside the workspace",
+            "no rule for it is offered: it writes or reads what no rule allows"
         ]
     );
     let Verdict::Ask { risk, .. } = run(

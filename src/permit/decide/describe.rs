@@ -253,6 +253,7 @@ pub(crate) fn access(access: &Access) -> Option<(String, Risk)> {
         Access::Script { .. } => {
             Some(("runs a Python script that may write in the workspace".into(), Risk::High))
         }
+        Access::Store { what, .. } => Some((what.clone(), Risk::High)),
         Access::Write { path, inside: true } => Some((format!("writes {path}"), Risk::Low)),
         Access::Write { path, .. } => Some((format!("writes outside the workspace: {path}"), Risk::High)),
         Access::Input { process, .. } => {

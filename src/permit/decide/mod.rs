@@ -242,6 +242,7 @@ fn one(policy: &Policy, request: &Request<'_>, access: &Access, shell: Option<&S
     match access {
         Access::Free => free(policy, request),
         Access::Script { code } => script(policy, request, code),
+        Access::Store { path, .. } => store(policy, request, access, path.as_deref().map(Path::new)),
         Access::Read { path, inside } => path::read(policy, request, Path::new(path), *inside),
         Access::Write { path, inside } => path::write(policy, request, Path::new(path), *inside),
         Access::Run { command, folder, background } => {
@@ -302,6 +303,22 @@ fn free(policy: &Policy, request: &Request<'_>) -> Need {
     let subject = Subject::Other(request.raw);
     // Asking the person and keeping the plan need no permission, but may be denied by name.
     settle(policy, request, &subject, &Access::Free, Some("needs no permission"), None)
+}
+
+/// A change of what Tiller keeps. The settings of the store decide about it where neither a mode that only looks, nor a rule
+/// about the tool or the file does.
+fn store(policy: &Policy, request: &Request<'_>, access: &Access, path: Option<&Path>) -> Need {
+    let default = (!request.profile.only_looks()).then_some("the settings of the store");
+    let tool = settle(policy, request, &Subject::Other(request.raw), access, default, None);
+    let Some(path) = path else { return tool };
+    let how = PathUse::Write;
+    let request = Request { tool: how.tool(), ..*request };
+    let file = settle(policy, &request, &Subject::Path(path, how), access, default, None);
+    match (tool, file) {
+        (no @ Need::No { .. }, _) | (_, no @ Need::No { .. }) => no,
+        (ask @ Need::Ask { .. }, _) | (_, ask @ Need::Ask { .. }) => ask,
+        (ok, _) => ok,
+    }
 }
 
 /// A script runs unasked where the sandbox lets it only read; a rule for its tool, and `full`, let it also write in the
@@ -383,12 +400,9 @@ fn unknown(policy: &Policy, request: &Request<'_>) -> Need {
     let access = Access::Process { what: request.tool.to_owned() };
     let default = (request.profile == Profile::Full).then_some("full mode");
     let ours = policy.tools.contains(request.tool);
-    let always = if ours {
-        request.tool.to_owned()
-    } else {
-        format!("{}{}", crate::rules::names::FOREIGN, request.tool)
-    };
-    let need = settle(policy, request, &subject, &access, default, Some(always));
+    // What a program's tool does is not known: a rule for it would open all that it can do.
+    let always = ours.then(|| request.tool.to_owned());
+    let need = settle(policy, request, &subject, &access, default, always);
     match need {
         Need::Ask { rule, always, .. } => Need::Ask {
             rule,
@@ -405,11 +419,19 @@ fn unknown(policy: &Policy, request: &Request<'_>) -> Need {
 
 /// The rule that forbids `agent` to read `path` (absolute), in words. It holds for every reader.
 pub fn unreadable(rules: &RuleSet, roots: &Roots, agent: &str, path: &Path) -> Option<String> {
-    let narrows =
-        |r: &&crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(PathUse::Read);
-    let subject = Subject::Path(path, PathUse::Read);
+    denied(rules, roots, agent, path, PathUse::Read)
+}
+
+/// The rule that forbids `agent` to write `path` (absolute), in words.
+pub fn unwritable(policy: &Policy, agent: &str, path: &Path) -> Option<String> {
+    denied(&policy.rules, &policy.roots, agent, path, PathUse::Write)
+}
+
+fn denied(rules: &RuleSet, roots: &Roots, agent: &str, path: &Path, how: PathUse) -> Option<String> {
+    let narrows = |r: &&crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(how);
+    let subject = Subject::Path(path, how);
     let mut rules = rules.rules().iter().filter(narrows);
-    rules.find(|r| r.matches(agent, "read_file", &subject, roots)).map(crate::rules::Rule::words)
+    rules.find(|r| r.matches(agent, how.tool(), &subject, roots)).map(crate::rules::Rule::words)
 }
 
 /// Why a path without links is not read as one of many: by a search, or because the project names it. In words, as
@@ -446,7 +468,8 @@ pub(crate) fn folders(roots: &Roots, analysis: &tiller_shell::Analysis, folder: 
 /// around a call that ran without a question. It is not a permission: what is around the command is not checked.
 pub fn is_read_only(policy: &Policy, access: &Access) -> bool {
     match access {
-        Access::Free | Access::Read { .. } => true,
+        // A store keeps its own earlier states.
+        Access::Free | Access::Read { .. } | Access::Store { .. } => true,
         Access::Run { command, folder, background: false } => {
             command::is_read_only(policy, command, Path::new(folder))
         }
@@ -463,9 +486,13 @@ pub fn always_pattern(policy: &Policy, text: &str) -> Option<String> {
         return None;
     }
     let open = command::open_parts(policy, "", "terminal", &analysis, &places, None);
-    command::offer(policy, &analysis, &places, &open)
+    command::offer(policy, &analysis, &places, &open).ok()
 }
 
 #[cfg(test)]
 #[path = "decide_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "written_tests.rs"]
+mod written_tests;

@@ -73,6 +73,10 @@ fn one(policy: &Policy, request: &Request<'_>, access: &Access) -> Vec<Reached> 
         Access::Process { what } => own(what),
         Access::Input { process, text, .. } => own(&format!("write to {process}: {text}")),
         Access::Script { code } => own(code),
+        Access::Store { path, .. } => {
+            let file = path.as_ref().map(|path| Reached::Path(path.into(), PathUse::Write));
+            own(request.raw).into_iter().chain(file).collect()
+        }
         Access::Free => own(request.raw),
     }
 }

@@ -6,10 +6,18 @@ use std::path::{Path, PathBuf};
 use crate::paths::Roots;
 use tiller_shell::{Part, Word};
 
-/// The texts that an allow rule must match, all of them: as written, and as its paths lead.
+/// The texts that an allow rule must match, all of them: as written, and as its paths lead. A program that is a link
+/// (`.venv/bin/python`, `node_modules/.bin/tsc`) is allowed by its name as written; where it leads can only narrow.
 pub(crate) fn all(part: &Part, roots: &Roots, places: &[PathBuf]) -> Vec<String> {
     let mut out = vec![part.text()];
-    out.extend(led(part, roots, places).into_iter().map(|p| p.text()));
+    let climbs = part.program().split('/').any(|name| name == "..");
+    let as_written = |mut led: Part| {
+        if let (false, Some(own), Some(word)) = (climbs, part.argv.first(), led.argv.first_mut()) {
+            word.clone_from(own);
+        }
+        led.text()
+    };
+    out.extend(led(part, roots, places).into_iter().map(as_written));
     out.dedup();
     out
 }

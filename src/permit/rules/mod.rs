@@ -168,7 +168,39 @@ impl Rule {
     pub fn written(effect: Effect, source: Source, text: &str, tools: &ToolCatalog) -> Result<Self, String> {
         let rule = Self::parse(effect, source, text, tools)?;
         names::check(rule.text.split('(').next().unwrap_or_default(), tools)?;
-        Ok(rule)
+        match rule.matches_nothing() {
+            Some(why) => Err(format!("'{}' can match nothing: {why}", rule.text)),
+            None => Ok(rule),
+        }
+    }
+
+    /// Why no call can match it, as far as its argument shows that.
+    fn matches_nothing(&self) -> Option<&'static str> {
+        let argument = self.argument.as_ref()?;
+        let text = argument.text.text();
+        let kind = self.tools.get(self.tool.text())?.rule;
+        if kind == RuleArgument::Address {
+            let host = text.strip_prefix("domain:")?;
+            let odd = host.is_empty() || host.contains(['/', ':', ' ']);
+            return odd.then_some("`domain:` takes the name of a host alone, such as domain:example.org");
+        }
+        if !kind.is_path() {
+            return None;
+        }
+        let names = || text.trim_matches('/').split('/');
+        if argument.path.is_none() {
+            Some("it is no pattern of paths; `\\[` stands for a bracket, `\\{` for a brace")
+        } else if text.starts_with("domain:") {
+            Some("a path has no domain")
+        } else if text.starts_with('~') && !text.starts_with("~/") {
+            Some("only `~/`, the home folder, is read at the beginning")
+        } else if names().any(|name| name == "..") {
+            Some("paths are compared without `..`: write the folder that is meant")
+        } else if names().skip(1).any(|name| name == "." || name.is_empty()) {
+            Some("paths are compared without empty names and `.`")
+        } else {
+            None
+        }
     }
 
     /// The same rule for one agent and those below it.
@@ -255,11 +287,17 @@ impl Rule {
         self.tool.is_wild()
     }
 
+    /// `tool` of a program of another vendor is `PROGRAM:TOOL`: one that allows names both, one that restricts may name the tool
+    /// alone.
     pub(crate) fn is_for_tool(&self, tool: &str) -> bool {
         if self.foreign && self.tools.contains(tool) {
             return false;
         }
-        if self.strict() { self.tool.matches_any_case(tool) } else { self.tool.matches(tool) }
+        if !self.strict() {
+            return self.tool.matches(tool);
+        }
+        let bare = tool.split_once(':').map(|(_, bare)| bare).filter(|_| self.foreign);
+        self.tool.matches_any_case(tool) || bare.is_some_and(|bare| self.tool.matches_any_case(bare))
     }
 
     /// A rule that restricts a path holds for every tool that reaches the path, not only for the tool that it names; one
@@ -377,7 +415,10 @@ impl PathGlob {
     }
 
     fn test(&self, text: &str, path: &Path, strict: bool, roots: &Roots) -> bool {
-        let is_match = |text: &str, p: &Path| glob(text, strict).is_some_and(|g| g.is_match(p));
+        let is_match = |text: &str, p: &Path| {
+            let forms = tiller_protocol::names::pattern_forms(text);
+            forms.iter().any(|form| glob(form, strict).is_some_and(|g| g.is_match(p)))
+        };
         if let Some(rest) = text.strip_prefix("~/") {
             return roots
                 .home

@@ -41,7 +41,7 @@ pub fn check(tool: &str, tools: &ToolCatalog) -> Result<(), String> {
         Some(near) => format!("there is no tool '{tool}'; did you mean '{near}'?"),
         None => format!(
             "there is no tool '{tool}'; tools: {} (for a tool of an external program write \
-            'program:{tool}')",
+            'program:PROGRAM:{tool}')",
             all()
         ),
     })
@@ -98,6 +98,6 @@ mod tests {
         for none in ["create_thread", "x*", "program:", "mcp_server", "mcp:", "mcp:github", "mcp::x"] {
             assert!(check(none, &tools()).is_err(), "{none}");
         }
-        assert!(check("create_thread", &tools()).unwrap_err().contains("'program:create_thread'"));
+        assert!(check("create_thread", &tools()).unwrap_err().contains("'program:PROGRAM:create_thread'"));
     }
 }

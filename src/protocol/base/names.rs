@@ -54,6 +54,33 @@ pub fn path(text: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(out))
 }
 
+/// Most forms of one pattern.
+const FORMS: usize = 64;
+
+/// The forms of a pattern of paths, together the one meaning of `*` and `**` in rules, hooks and searches: `*` stays within a
+/// name, `**` reaches below folders wherever it stands. Libraries take `**` beside other characters (`src/**.py`) for `*`: it
+/// is written out as `src/*.py` and `src/*/**/*.py`.
+pub fn pattern_forms(pattern: &str) -> Vec<String> {
+    let mut forms = vec![String::new()];
+    for (at, name) in pattern.split('/').enumerate() {
+        // A class may hold a star that stands for itself.
+        let inner = name != "**" && name.contains("**") && !name.contains(['[', '{', '\\']);
+        let ways: Vec<String> = match inner && forms.len() < FORMS {
+            false => vec![name.to_owned()],
+            true => {
+                let parts: Vec<&str> = name.split("**").collect();
+                vec![parts.join("*"), parts.join("*/**/*")]
+            }
+        };
+        let before = std::mem::take(&mut forms);
+        let slash = if at == 0 { "" } else { "/" };
+        for start in &before {
+            forms.extend(ways.iter().map(|way| format!("{start}{slash}{way}")));
+        }
+    }
+    forms
+}
+
 /// The name of the temporary file for change `n` of the change set `token` (16 hexadecimal digits). It lies
 /// beside its target.
 pub fn temporary(token: &str, n: usize) -> String {
@@ -99,6 +126,23 @@ mod tests {
             assert_eq!(path(plain), Path::new(plain));
         }
         assert_eq!(written(Path::new("caf\u{e9} \\x.rs")), "caf\u{e9} \\x.rs");
+    }
+
+    #[test]
+    fn a_double_star_beside_other_characters_is_written_out() {
+        for (pattern, forms) in [
+            ("src/**.py", vec!["src/*.py", "src/*/**/*.py"]),
+            ("**.py", vec!["*.py", "*/**/*.py"]),
+            ("a**b**c", vec!["a*b*c", "a*/**/*b*/**/*c"]),
+            ("src/**", vec!["src/**"]),
+            ("**/x/*.py", vec!["**/x/*.py"]),
+            ("/a/b**/c", vec!["/a/b*/c", "/a/b*/**/*/c"]),
+            ("[**]", vec!["[**]"]),
+            ("", vec![""]),
+        ] {
+            assert_eq!(pattern_forms(pattern), forms, "{pattern}");
+        }
+        assert!(pattern_forms(&"a**/".repeat(100)).len() <= 2 * FORMS);
     }
 
     #[test]

@@ -244,6 +244,9 @@ pub enum AskEvent {
         #[serde(with = "permission::event")]
         decision: PermissionOutcome,
         by: String,
+        /// The rule that would allow such calls (several are joined by ` && `), where no one can be asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allow: Option<String>,
     },
     QuestionAsked {
         ask: Ask,

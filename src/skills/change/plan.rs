@@ -133,6 +133,12 @@ impl Plan {
 }
 
 impl Editor {
+    /// The file that a request names; `None`: its place cannot be written.
+    pub(crate) fn file(&self, request: &Request) -> Option<PathBuf> {
+        let file = request.file.as_deref().unwrap_or(FILE);
+        Some(self.place(request.scope).ok()?.join(&request.name).join(file))
+    }
+
     /// What a request would change. Writes nothing. Blocks.
     ///
     /// # Errors

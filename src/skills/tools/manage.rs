@@ -123,13 +123,20 @@ impl Tool for SkillManage {
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
-        Self::request(args)?;
-        // What is not declared is judged by the rule that the setting stands for.
+        let request = Self::request(args)?;
         match self.editor.approve() {
             SkillApproval::Never => {
                 Err(ToolError::Tell("the user does not let agents write skills (skills.approve)".into()))
             }
-            SkillApproval::Always | SkillApproval::Ask => Ok(Vec::new()),
+            SkillApproval::Always | SkillApproval::Ask => {
+                let what = format!(
+                    "changes the skill {}, and with it what agents are told in later sessions",
+                    request.name
+                );
+                // Where the place is not known, the call fails.
+                let path = self.editor.file(&request).map(|path| path.display().to_string());
+                Ok(vec![Access::Store { what, path }])
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tiller_config::agents::ProjectFile;
 use tiller_config::schema::SkillApproval;
-use tiller_protocol::{ManualClock, Time};
+use tiller_protocol::{Access, ManualClock, Time};
 use tiller_tool::testing::Bench;
 
 use super::*;
@@ -163,7 +163,9 @@ async fn a_skill_is_written_as_it_was_shown_and_used_at_once() {
     let b = Bench::new();
     let content = "---\nname: notes\ndescription: How notes are taken\n---\nTake them.\n";
     let args = json!({"action": "create", "name": "notes", "content": content});
-    assert_eq!(manage.access(&args, &b.cx).unwrap(), [], "nothing is declared, so that it is asked about");
+    let what = "changes the skill notes, and with it what agents are told in later sessions".to_owned();
+    let path = home.path().join("skills/notes/SKILL.md").display().to_string();
+    assert_eq!(manage.access(&args, &b.cx).unwrap(), [Access::Store { what, path: Some(path) }]);
     let diff = manage.preview(&args, &b.cx).await.diff.unwrap();
     assert!(
         diff.starts_with("--- /dev/null\n+++ b/skills/notes/SKILL.md\n") && diff.contains("+Take them."),

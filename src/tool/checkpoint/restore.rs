@@ -50,8 +50,8 @@ impl Tool for Restore {
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
-        name(args)?;
-        Ok(vec![Access::Free])
+        let what = format!("restores the files of the checkpoint {}", name(args)?);
+        Ok(vec![Access::Store { what, path: None }])
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {

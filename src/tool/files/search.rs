@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tiller_protocol::ToolVerb;
 
 use async_trait::async_trait;
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::{DirEntry, WalkBuilder};
@@ -119,18 +119,24 @@ fn search(args: &Args, place: &Place, cx: &ToolCx) -> Result<ToolOutput, ToolErr
     }
 }
 
-fn glob(glob: &str) -> Result<GlobMatcher, ToolError> {
+fn glob(glob: &str) -> Result<GlobSet, ToolError> {
     // As in .gitignore: without a slash it is for names at any depth.
     let anywhere =
         if glob.contains('/') { glob.trim_start_matches('/').to_owned() } else { format!("**/{glob}") };
-    let built = GlobBuilder::new(&anywhere).literal_separator(true).build();
-    built.map(|g| g.compile_matcher()).map_err(|e| ToolError::Tell(format!("invalid glob: {e}")))
+    let built = || {
+        let mut forms = GlobSetBuilder::new();
+        for form in tiller_protocol::names::pattern_forms(&anywhere) {
+            forms.add(GlobBuilder::new(&form).literal_separator(true).build()?);
+        }
+        forms.build()
+    };
+    built().map_err(|e: globset::Error| ToolError::Tell(format!("invalid glob: {e}")))
 }
 
 /// The files that a search looks at.
 struct SearchWalk<'a> {
     place: &'a Place,
-    wanted: Option<GlobMatcher>,
+    wanted: Option<GlobSet>,
     all: bool,
     cx: &'a ToolCx,
     /// Files that a rule forbids to read, so far.
@@ -182,7 +188,7 @@ impl SearchWalk<'_> {
             Err(_) => entry.path(),
         };
         // A glob is meant from the searched folder or from the workspace.
-        let hit = |g: &GlobMatcher| {
+        let hit = |g: &GlobSet| {
             g.is_match(&rel)
                 || g.is_match(shown)
                 || (rel.as_os_str().is_empty() && g.is_match(entry.file_name()))

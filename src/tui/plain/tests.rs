@@ -161,6 +161,7 @@ fn a_second_question_waits_until_the_first_is_answered() {
         what: "git push".into(),
         decision: PermissionOutcome::Refused,
         by: "you".into(),
+        allow: None,
     }));
     r.plain.line("1");
     assert!(
@@ -225,6 +226,7 @@ fn a_risky_yes_is_for_the_question_that_was_read_out() {
         what: "git push".into(),
         decision: PermissionOutcome::Refused,
         by: "timeout".into(),
+        allow: None,
     }));
     r.plain.line("yes");
     assert!(r.plain.waiting().is_empty(), "the word was for another question");

@@ -120,6 +120,49 @@ async fn x18_in_full_deny_rules_still_hold_for_what_a_program_asks() {
     }
 }
 
+/// Rules are read again before each call, of a program's too; an answer for the session is kept over a restart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_that_changed_hold_for_a_programs_next_call_and_those_of_the_session_stay() {
+    use tiller_permit::{Effect, Rule, Source};
+    for (changed, said) in [(false, "it said allow-once"), (true, "it said refused")] {
+        let place = Place::new();
+        let toy = toy(&place, ACP);
+        let deny = Rule::parse(
+            Effect::Deny,
+            Source::User,
+            "terminal(touch asked)",
+            &tiller_tool::Registry::built_in().catalog(),
+        )
+        .unwrap();
+        let change = |p: &mut tiller_engine::EngineConfig| {
+            p.crew.programs = Some(toy);
+            p.session.profile = Some(Profile::Ask);
+            // The file changes once the session has begun.
+            let reader = move || changed.then(|| (Some(vec![deny.clone()]), Vec::new()));
+            p.permit = p.permit.clone().live(Arc::new(reader));
+        };
+        let mut rig = place.start_with(&Fake::new([]), change).await;
+        rig.send(spawn("toy:acp", "run it"));
+        if !changed {
+            let ask = rig.asked().await;
+            let AskBody::Permission(p) = &ask.body else { panic!("{ask:?}") };
+            let decision = Decision::Session { pattern: "terminal(touch asked)".into() };
+            rig.answer(&ask, AskReply::Permission { decision, hash: p.hash.clone() });
+        }
+        let done = state(&mut rig, "main/a1", AgentState::Done).await;
+        assert_eq!(done.child.unwrap().result, said);
+        let session = rig.session();
+        rig.quit().await;
+        let store = tiller_store::Store::open(&place.db(), tiller_store::Options::default()).unwrap();
+        let kept = store.rules().list(session).unwrap();
+        let wanted: &[&str] = if changed { &[] } else { &["terminal(touch asked)"] };
+        assert_eq!(kept, wanted);
+        let rows = store.audit().list(None, "", 10).unwrap();
+        let by: Vec<&str> = rows.iter().map(|row| row.by.as_str()).collect();
+        assert_eq!(by, if changed { ["yours: deny terminal(touch asked)"] } else { ["you"] });
+    }
+}
+
 /// A tool's name does not make it read-only, and a description is no path.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_whose_name_only_sounds_harmless_is_asked_about() {

@@ -8,7 +8,7 @@ use tiller_protocol::command::{Query, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
     Activity, ActivitySource, AgentCommand, AgentState, AgentView, AskBody, AskReply, Block, CommandBody,
-    EntryBody, EventBody, Mods, PaneCommand, PaneKey, Receipt, ScreenView, SendMode, TerminalInput,
+    Decision, EntryBody, EventBody, Mods, PaneCommand, PaneKey, Receipt, ScreenView, SendMode, TerminalInput,
 };
 
 use crate::agents::delegation::{agent, next_state, state};
@@ -52,6 +52,63 @@ fn toy(place: &Place, script: &str) -> Programs {
         host: tiller_tool::shell::Host::default(),
         lookup: Arc::new(|_| None),
         trust: Arc::new(|_, _, _| None),
+    }
+}
+
+/// Asks on its screen, in words that no rule understands.
+const SHIPPER: &str = r#"stty raw -echo
+printf '\r\nShip it?\r\n  deploys the site\r\n  to production\r\nGo on (y/n)'
+while :; do
+  case $(dd bs=1 count=1 2>/dev/null) in
+    y) printf '\033[2J\033[Hanswer: shipped\r\n> ' ;;
+    n) printf '\033[2J\033[Hanswer: kept\r\n> ' ;;
+  esac
+done"#;
+
+const SHIPS: &str = r#"
+[[pty.dialog]]
+name = "permission"
+permission = true
+all = ['Go on \(y/n\)']
+option = [
+  { id = "yes", name = "Yes", kind = "allow-once", keys = "y" },
+  { id = "no", name = "No", kind = "reject-once", keys = "n" },
+]
+"#;
+
+/// Nothing is known of the call: all that the program shows is shown, and no rule is offered that would open more than that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dialog_on_a_programs_screen_is_shown_whole_and_offers_no_rule() {
+    for (yes, said) in [(true, "shipped"), (false, "kept")] {
+        let place = Place::new();
+        let toy = toy(&place, SHIPPER);
+        let file = place.tmp.path().join("adapters/toy.toml");
+        let adapter = std::fs::read_to_string(&file).unwrap() + SHIPS;
+        std::fs::write(&file, adapter).unwrap();
+        let adapters = Adapters::new(&[place.tmp.path().join("adapters")]);
+        assert!(adapters.get("toy").is_some_and(|a| a.pty.as_ref().is_some_and(|p| p.dialog.len() == 1)));
+        let change = |p: &mut tiller_engine::EngineConfig| {
+            p.crew.programs = Some(Programs { adapters, ..toy });
+            p.session.profile = Some(tiller_protocol::Profile::Ask);
+        };
+        let mut rig = place.start_with(&Fake::new([]), change).await;
+        rig.send(CommandBody::Agent(AgentCommand::Spawn {
+            goal: "ship".into(),
+            role: None,
+            model: None,
+            cli: Some("toy:pty".into()),
+            isolated: false,
+        }));
+        let ask = rig.asked().await;
+        let AskBody::Permission(p) = &ask.body else { panic!("{ask:?}") };
+        for part in ["Ship it?", "deploys the site", "to production", "Go on (y/n)"] {
+            assert!(p.shown.contains(part), "{part}: {p:?}");
+        }
+        assert_eq!((p.tool.as_str(), &p.always), ("toy:permission", &None), "{p:?}");
+        let decision = if yes { Decision::Once } else { Decision::Deny { comment: None } };
+        rig.answer(&ask, AskReply::Permission { decision, hash: p.hash.clone() });
+        shows(&mut rig, &format!("answer: {said}")).await;
+        rig.kill().await;
     }
 }
 

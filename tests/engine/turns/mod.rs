@@ -9,6 +9,7 @@ pub(crate) mod effort;
 pub(crate) mod entries;
 pub(crate) mod failing_tools;
 pub(crate) mod goals;
+mod judged_changes;
 mod own_command_files;
 pub(crate) mod own_commands;
 pub(crate) mod plan_profile;

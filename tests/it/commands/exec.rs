@@ -133,6 +133,49 @@ fn a_permission_that_nobody_can_give_is_code_3() {
     let out = place.run(&["exec", "--profile", "ask", "make it"]);
     assert_eq!(out.code, Some(3), "{out:?}");
     assert!(!place.work.join("made").exists());
+    // The person reads once what would have allowed it; with that it is done.
+    let lines = |text: &str, part: &str| text.lines().filter(|l| l.contains(part)).count();
+    let said = &out.stderr;
+    assert_eq!(lines(said, "1 call needed an approval, and nobody could be asked."), 1, "{said}");
+    assert_eq!(lines(said, "To allow them: --allow 'terminal(touch made)'"), 1, "{said}");
+    assert_eq!((lines(said, "--allow"), lines(said, "was denied")), (1, 0), "{said}");
+    let server = ScriptServer::start([shell("c1", "touch made"), says("Made.")]);
+    let place = Place::anthropic(&server);
+    let out = place.run(&["exec", "--profile", "ask", "--allow", "terminal(touch made)", "make it"]);
+    assert!(out.code == Some(0) && place.work.join("made").exists(), "{out:?}");
+    assert_eq!(lines(&out.stderr, "--allow"), 0, "{out:?}");
+}
+
+/// A script that runs an agent learns that its change was not made, also when no one had to be asked.
+#[test]
+fn a_write_that_the_mode_or_a_rule_refuses_is_code_3() {
+    let write = || calls("w1", "write_file", json!({"path": "a.txt", "content": "x"}));
+    let remember = || calls("m1", "memory", json!({"action": "append", "text": "use tabs"}));
+    let read = || calls("r1", "list_dir", json!({"path": "."}));
+    let unread = || calls("r1", "read_file", json!({"path": "secret"}));
+    let modes: [&[&str]; 3] =
+        [&["--profile", "read-only"], &["--profile", "plan"], &["--profile", "full", "--deny", "*"]];
+    for args in modes {
+        for (call, changes) in [
+            (write as fn() -> tiller_testkit::Reply, true),
+            (remember, true),
+            (|| shell("c1", "touch a.txt"), true),
+            (read, false),
+            (unread, false),
+        ] {
+            if args.contains(&"--deny") && !changes {
+                continue;
+            }
+            let server = ScriptServer::start([call(), says("I could not.")]);
+            let place = Place::anthropic(&server);
+            let out = place.run(&[&["exec"], args, &["do it"]].concat());
+            let wanted = if changes { 3 } else { 0 };
+            assert_eq!(out.code, Some(wanted), "{args:?}: {out:?}");
+            let why = out.stderr.lines().filter(|l| l.contains("Calls were refused: ")).count();
+            assert_eq!(why, usize::from(changes), "{args:?}: {out:?}");
+            assert!(!place.work.join("a.txt").exists() && !place.home.join("data/MEMORY.md").exists());
+        }
+    }
 }
 
 #[test]

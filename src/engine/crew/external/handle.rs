@@ -6,12 +6,11 @@ use crate::crew::external::msg::ExternalMsg;
 pub(crate) fn handle(core: &mut Core, msg: ExternalMsg) {
     match msg {
         ExternalMsg::ProgramTrust { turn, found } => core.external_driver().trust_checked(turn, found),
-        ExternalMsg::Hooked { turn, hooked } if core.is_live(turn) => core.external_driver().hooked(*hooked),
         ExternalMsg::Said { turn, said } => core.external_driver().message(turn, *said),
         ExternalMsg::OutputRests { turn, call, piece } if core.is_live(turn) => {
             core.external_driver().output_paused(call, piece);
         }
         ExternalMsg::Titled { turn } if core.is_live(turn) => core.external_driver().title_interval_over(),
-        ExternalMsg::OutputRests { .. } | ExternalMsg::Titled { .. } | ExternalMsg::Hooked { .. } => {}
+        ExternalMsg::OutputRests { .. } | ExternalMsg::Titled { .. } => {}
     }
 }

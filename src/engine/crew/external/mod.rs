@@ -6,16 +6,16 @@
 //! | `trust` | whether the files that steer it are trusted, before it starts |
 //! | `run` | its start, its messages, its end |
 //! | `calls`, `file_states` | its tool calls; the states of the files, and of memory, before and after them |
-//! | `hooked` | hooks before the calls that it asks for |
-//! | `questions`, `command_texts` | permissions that it asks for; commands in texts that it shows |
+//! | `questions` | its questions |
+//! | `asked_call`, `command_texts` | a call that it asks for; commands in texts that it shows |
 //! | `prompt`, `messages`, `model` | its prompt; messages to it while it runs; its model |
 //! | `terminal` | its terminal |
 
+mod asked_call;
 pub(crate) mod calls;
 pub(crate) mod command_texts;
 mod file_states;
 pub(crate) mod handle;
-mod hooked;
 mod messages;
 mod model;
 pub(crate) mod msg;

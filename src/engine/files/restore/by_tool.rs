@@ -1,5 +1,7 @@
 //! Naming a state and restoring it by a tool, in the middle of a turn. The tool asks the user; this carries it out.
 
+use std::path::PathBuf;
+
 use crate::files::record;
 use crate::files::written;
 use crate::session::change;
@@ -7,6 +9,7 @@ use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
     CommandId, EntryBody, EntryId, EventBody, Notice, NoticeKind, Op, OpId, RestorePreview, SessionId,
 };
+use tiller_snapshot::Plan;
 use tiller_store::{StepOf, Store};
 
 use crate::core::Core;
@@ -62,6 +65,7 @@ fn preview_for_tool(core: &mut Core, name: String, reply: ReplySender<(EntryId, 
     let (keeper, store, session) =
         (core.services.snapshots.workspace.clone(), core.services.store.clone(), core.session.id);
     let written = written::written(core);
+    let denied = DeniedFiles::new(core);
     core.spawn(async move {
         written.await;
         let made = async {
@@ -73,9 +77,9 @@ fn preview_for_tool(core: &mut Core, name: String, reply: ReplySender<(EntryId, 
             let (entry, (goal, title, time)) = found.await.map_err(|n| n.message)?;
             let made = keeper.run(move |s| {
                 let plan = s.plan(&goal)?;
-                Ok(back::preview(s, &plan, title, time, back::LISTED))
+                Ok(denied.check(&plan).map(|()| back::preview(s, &plan, title, time, back::LISTED)))
             });
-            Ok((entry, made.await.map_err(|e| e.notice().message)?))
+            Ok((entry, made.await.map_err(|e| e.notice().message)??))
         };
         let _ = reply.send(made.await);
     });
@@ -86,6 +90,7 @@ fn restore_for_tool(core: &mut Core, entry: EntryId, call: String, reply: ReplyS
         (core.services.snapshots.workspace.clone(), core.services.store.clone(), core.session.id);
     let (tx, written, watched) = (core.tx.clone(), written::written(core), record::watched(core));
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
+    let denied = DeniedFiles::new(core);
     core.spawn(async move {
         written.await;
         let mut back = ToolRestore { entry, call, op, title: String::new() };
@@ -94,6 +99,10 @@ fn restore_for_tool(core: &mut Core, entry: EntryId, call: String, reply: ReplyS
             let (goal, name, _) =
                 off_thread(move || goal(&store, session, entry)).await.map_err(|n| n.message)?;
             back.title = format!("restore files: {name}");
+            // The files may have changed since the question.
+            let planned = goal.clone();
+            let checked = keeper.run(move |s| Ok(denied.check(&s.plan(&planned)?)));
+            checked.await.map_err(|e| e.notice().message)??;
             go(&keeper, goal, RestoreChoices::default(), watched, op).await.map_err(|n| n.message)
         };
         let result = Box::new(work.await);
@@ -129,6 +138,33 @@ fn restore_ended_for_tool(
         core.save(append, events, Then::Nothing);
     }
     Ok(said)
+}
+
+/// The files that rules keep an agent from writing.
+struct DeniedFiles {
+    root: PathBuf,
+    rules: tiller_tool::Unreadable,
+}
+
+impl DeniedFiles {
+    fn new(core: &Core) -> Self {
+        let root = core.services.workspace.root.clone();
+        Self { root, rules: core.services.permit.unwritable(&core.identity.id) }
+    }
+
+    /// # Errors
+    /// When the plan changes one of them; for the model.
+    fn check(&self, plan: &Plan) -> Result<(), String> {
+        for item in &plan.items {
+            if let Some(why) = (self.rules)(&self.root.join(&item.diff.path)) {
+                let path = back::shown(&item.diff.path);
+                return Err(format!(
+                    "nothing was restored: an agent may not change {path} ({why}); the user can restore it in the tree"
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The last entry with this name.

@@ -140,6 +140,7 @@ fn a_running_call_that_asks_needs_the_user() {
         what: "x".into(),
         decision: tiller_protocol::PermissionOutcome::Once,
         by: "person".into(),
+        allow: None,
     }));
     c.apply(&e);
     assert_eq!(asking(&c), [false, false]);

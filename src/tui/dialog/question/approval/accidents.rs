@@ -190,6 +190,7 @@ fn decided(id: AskId) -> AskEvent {
         what,
         decision: PermissionOutcome::Refused,
         by: "person".into(),
+        allow: None,
     }
 }
 

@@ -222,6 +222,7 @@ fn an_answer_that_was_not_taken_can_be_given_again() {
         what: "ls".into(),
         decision: PermissionOutcome::Refused,
         by: "person".into(),
+        allow: None,
     };
     r.event(EventBody::Ask(by));
     assert!(!r.screen().contains("wants to"));
@@ -244,6 +245,7 @@ fn the_next_one_comes_at_once_and_deaf() {
             what,
             decision: PermissionOutcome::Once,
             by: "person".into(),
+            allow: None,
         }
     };
     r.clear().event(EventBody::Ask(by(a.id)));
@@ -451,6 +453,7 @@ fn a_remark_that_was_begun_is_there_again() {
         what: String::new(),
         decision: PermissionOutcome::Denied,
         by: "nobody".into(),
+        allow: None,
     }));
     assert!(r.words().contains("composer's history"), "{}", r.screen());
     let _ = a;
