@@ -113,7 +113,7 @@ fn matching(event: HookEvent, text: &str, tools: &ToolCatalog) -> Result<HookMat
         }
         HookEvent::FileChanged => {
             let mut forms = GlobSetBuilder::new();
-            for form in tiller_protocol::names::pattern_forms(text) {
+            for form in tiller_protocol::names::pattern_forms(text)? {
                 let glob = GlobBuilder::new(&form).literal_separator(true).build();
                 forms.add(glob.map_err(|e| e.to_string())?);
             }

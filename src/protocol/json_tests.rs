@@ -105,6 +105,7 @@ fn events_have_a_stable_form() {
             decision: PermissionOutcome::from_event_word("ask:once"),
             by: "person".into(),
             allow: None,
+            change: false,
         })),
         event(EventBody::Ask(AskEvent::QuestionAnswered {
             id: ask,

@@ -180,11 +180,11 @@ impl Follow<'_> {
             }
             // A refusal of an agent of the run counts for the run.
             (None, exit) => {
-                let exit = if exit == Exit::Done && self.crew.refused { Exit::Refused } else { exit };
-                if let Some(notice) = self.refusals.notice().filter(|_| exit == Exit::Refused) {
+                if let Some(notice) = self.refusals.notice() {
                     crate::commands::fail(&notice);
                 }
-                exit
+                let refused = self.crew.refused || self.refusals.any_change();
+                if exit == Exit::Done && refused { Exit::Refused } else { exit }
             }
         }
     }

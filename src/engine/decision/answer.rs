@@ -3,7 +3,7 @@
 use tiller_protocol::permission::DENIED_BY_USER;
 use tiller_protocol::{AskReply, Decision, PermissionOutcome, ToolOutcome};
 
-use super::{CallDecision, DecidedCall, Decider, Refusal, tell};
+use super::{CallDecision, DecidedCall, Decider, Refusal, report};
 use crate::questions::permission::rule_not_saved;
 use crate::turn::CallResult;
 
@@ -35,7 +35,7 @@ pub(crate) async fn consent(
     };
     match answer {
         Err(why) => {
-            tell(call, PermissionOutcome::Nobody, &why, always);
+            report(call, PermissionOutcome::Nobody, &why, always, false);
             let text = format!("Denied: this call needs an approval, and {why} (rule: {rule}).");
             no(PermissionOutcome::Nobody, why, text, true)
         }

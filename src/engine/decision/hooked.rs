@@ -5,13 +5,13 @@ use tiller_hooks::{Denial, HookScene};
 use tiller_protocol::notice::sentence;
 use tiller_protocol::{HookEvent, PermissionOutcome, Taint, ToolOutcome};
 
-use super::{CallDecision, DecidedCall, Decider, Refusal, tell};
+use super::{CallDecision, DecidedCall, Decider, Refusal, report};
 use crate::turn::CallResult;
 
 /// The taint of what hooks say: what they read is not known.
 pub(crate) const OF_HOOKS: Option<Taint> = Some(Taint::ToolOutput);
 
-/// What hooks said about a call.
+/// The answers of hooks about a call.
 #[derive(Default)]
 pub(crate) struct HookedCall {
     /// The arguments that all hooks have seen and let pass.
@@ -68,9 +68,10 @@ pub(super) async fn before<C: DecidedCall>(call: &mut C) -> Result<(), Refusal> 
         }
     }
     if let Some(denial) = denial {
-        let by = format!("hook {}", denial.hook);
+        let by = format!("hook {}: {}", denial.hook, denial.reason);
+        let by = (call.decider().services.redaction.redact)(&by);
         let result = CallResult::text(ToolOutcome::Denied, sentence(&denial.words()));
-        tell(call, PermissionOutcome::Denied, &by, None);
+        report(call, PermissionOutcome::Denied, &by, None, false);
         return Err(CallDecision::denied(by, CallResult { taint: OF_HOOKS, ..result }));
     }
     let args = call.args().clone();

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Bus, EventScope};
 use crate::core::msg::Msg;
-use crate::core::services::{Human, Services};
+use crate::core::services::Services;
 use crate::questions::msg::QuestionMsg;
 use crate::questions::permission::Permit;
 use crate::questions::trust;
@@ -84,7 +84,7 @@ pub(crate) trait DecidedCall: Send + Sync {
     /// The name of its tool in rules.
     fn tool(&self) -> &str;
 
-    /// What it works on, for people.
+    /// The file, command or address that it is about, for people.
     fn target(&self) -> String;
 
     fn args(&self) -> &Value;
@@ -94,7 +94,7 @@ pub(crate) trait DecidedCall: Send + Sync {
     /// The call for hooks.
     fn about(&self) -> Map<String, Value>;
 
-    /// Whether a hook's rule is for the call with these arguments. What cannot be told counts as matching.
+    /// True if a hook's rule is for the call with these arguments, or may be.
     fn is_for(&self, rule: &Rule, args: &Value) -> bool;
 
     /// Takes the arguments that hooks put in place of its own.
@@ -143,10 +143,8 @@ pub(crate) async fn decide<C: DecidedCall>(call: &mut C) -> Result<CallDecision,
             Verdict::Allow { rule, unasked } => return call.allowed(&view, rule, unasked).await,
             Verdict::Deny { rule, reason } => {
                 let result = CallResult::text(ToolOutcome::Denied, format!("Denied: {reason}."));
-                // A script that runs the agent learns that its change was not made.
-                let unanswered = call.decider().services.user.human == Human::Absent && view.changes();
-                let result = CallResult { unanswered, ..result };
-                tell(call, PermissionOutcome::Denied, &rule, None);
+                let change = view.changes(call.decider().permit);
+                report(call, PermissionOutcome::Denied, &rule, None, change);
                 return Err(CallDecision::denied(rule, result));
             }
             verdict @ Verdict::Ask { .. } => {
@@ -160,16 +158,20 @@ pub(crate) async fn decide<C: DecidedCall>(call: &mut C) -> Result<CallDecision,
     Err(CallDecision::denied("changed too often", result))
 }
 
-/// Reports a decision that the user did not make, for the screen. `allow`: the rule that would allow such calls.
-fn tell(call: &impl DecidedCall, decision: PermissionOutcome, by: &str, allow: Option<&str>) {
+/// Reports a decision that the user did not make. `allow`: the rule that would allow such calls; `change`: a change is refused.
+fn report(call: &impl DecidedCall, decision: PermissionOutcome, by: &str, allow: Option<&str>, change: bool) {
     let Decider { services, tx, .. } = call.decider();
+    let redact = &services.redaction.redact;
+    // A rule that names a secret is no help with its mask.
+    let allow = allow.filter(|rule| redact(rule) == **rule);
     // The engine may have ended, or its inbox be full: the audit records it anyway.
     let _ = tx.try_send(Msg::Question(QuestionMsg::Decided {
         tool: call.tool().to_owned(),
-        what: (services.redaction.redact)(&call.target()),
+        what: redact(&call.target()),
         decision,
         by: by.to_owned(),
         allow: allow.map(str::to_owned),
+        change,
     }));
 }
 

@@ -8,7 +8,7 @@ use tiller_protocol::ask::Risk;
 use tiller_protocol::{Access, AgentId, Profile, ShellState, TerminalPlace, ToolVerb, Touch};
 
 use super::Decider;
-use crate::questions::permission::Question;
+use crate::questions::permission::{Permit, Question};
 
 /// One reading of a call: the tool that it is, and what it touches.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,10 +46,12 @@ impl CallView {
         self.read_as(agent, &self.reading)
     }
 
-    /// Whether it changes something, or may: a file, a store, or what a command reaches.
-    pub(crate) fn changes(&self) -> bool {
+    /// True if it changes something, or may: a file, a store, or anything that a command reaches.
+    pub(crate) fn changes(&self, permit: &Permit) -> bool {
+        let Reading { touch, access, .. } = &self.reading;
         let store = |a: &Access| matches!(a, Access::Store { .. });
-        matches!(self.reading.touch, Touch::Write | Touch::Execute) || self.reading.access.iter().any(store)
+        let looks = !access.is_empty() && permit.only_looks(access);
+        access.iter().any(store) || matches!(touch, Touch::Write | Touch::Execute) && !looks
     }
 
     /// The same by another reading.

@@ -32,6 +32,7 @@ pub(crate) fn answer(core: &mut Core, client: ClientId, cause: CommandId, id: As
                         decision: decision.into(),
                         by: "person".into(),
                         allow: None,
+                        change: false,
                     }
                 }
                 _ => AskEvent::QuestionAnswered { id, reply },

@@ -110,6 +110,7 @@ pub(crate) fn closed(ask: &Ask, why: &str) -> AskEvent {
             decision: PermissionOutcome::Undecided,
             by: why.into(),
             allow: None,
+            change: false,
         },
         _ => AskEvent::QuestionAnswered { id: ask.id, reply: AskReply::Declined },
     }

@@ -16,11 +16,10 @@ pub(crate) fn handle(core: &mut Core, msg: QuestionMsg) {
         QuestionMsg::Ask { agent, call, body, reply } => asking::ask(core, agent, call, *body, reply),
         QuestionMsg::Answered { about, reply } => answers::answered(core, about, reply),
         QuestionMsg::Closed => core.child_driver().question_closed(),
-        QuestionMsg::Decided { tool, what, decision, by, allow } => {
-            let decided = AskEvent::PermissionDecided { id: None, tool, what, decision, by, allow };
+        QuestionMsg::Decided { tool, what, decision, by, allow, change } => {
+            let decided = AskEvent::PermissionDecided { id: None, tool, what, decision, by, allow, change };
             core.bus.publish(&core.scope(), EventBody::Ask(decided));
         }
-        QuestionMsg::Settled(audit) => core.external_driver().audit_decided(*audit),
         QuestionMsg::TrustLost { settings } => trust::lost(core, settings),
         QuestionMsg::Trusted { yes, result } => trust::trusted(core, yes, result),
         QuestionMsg::SkillOffer => skill_offer::ask(core),

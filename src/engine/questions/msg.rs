@@ -1,6 +1,5 @@
 //! What tasks report about questions to the user, decisions and settings.
 
-use tiller_protocol::view::AuditRow;
 use tiller_protocol::{AgentId, AskBody, AskReply, PermissionOutcome};
 use tokio::sync::oneshot;
 
@@ -32,9 +31,9 @@ pub(crate) enum QuestionMsg {
         by: String,
         /// The rule that would allow such calls, where no one can be asked.
         allow: Option<String>,
+        /// A change that the mode or a rule refused.
+        change: bool,
     },
-    /// The decision about a request of an external program.
-    Settled(Box<AuditRow>),
     /// The user's answer about the folder is stored, or is not.
     Trusted {
         yes: bool,

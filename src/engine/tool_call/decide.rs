@@ -1,4 +1,4 @@
-//! What is decided about a call of Tiller's own tools: how it is confined, what the user is asked.
+//! The decision about a call of Tiller's own tools: its confinement, and the question to the user.
 
 use std::sync::Arc;
 

@@ -98,8 +98,10 @@ fn general(part: &Part) -> Option<String> {
     if !part.env.is_empty() {
         return None;
     }
-    // `.venv/bin/python` runs what `python` runs there.
-    let family = FAMILIES.iter().find(|(program, _)| part.base() == *program);
+    // `.venv/bin/python` runs what `python` runs there. Other characters would be read as a pattern.
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+    let base = Some(part.base()).filter(|_| part.program().chars().all(plain));
+    let family = FAMILIES.iter().find(|(program, _)| base.as_deref() == Some(*program));
     // The longest first: `vitest run` before `vitest`.
     let mut starts: Vec<&str> = family.map(|(_, starts)| starts.to_vec()).unwrap_or_default();
     starts.sort_by_key(|s| std::cmp::Reverse(s.len()));

@@ -21,7 +21,7 @@ use tiller_protocol::{Access, AskReason, Profile, Risk, ToolCatalog, Touch};
 
 use crate::paths::Roots;
 use crate::protected::Protected;
-use crate::rules::{PathUse, RuleSet, Subject};
+use crate::rules::{Effect, PathUse, Rule, RuleSet, Subject};
 use crate::surroundings::{ShellState, Surroundings, Variables};
 
 pub use covers::covers;
@@ -311,13 +311,18 @@ fn store(policy: &Policy, request: &Request<'_>, access: &Access, path: Option<&
     let default = (!request.profile.only_looks()).then_some("the settings of the store");
     let tool = settle(policy, request, &Subject::Other(request.raw), access, default, None);
     let Some(path) = path else { return tool };
-    let how = PathUse::Write;
-    let request = Request { tool: how.tool(), ..*request };
-    let file = settle(policy, &request, &Subject::Path(path, how), access, default, None);
-    match (tool, file) {
-        (no @ Need::No { .. }, _) | (_, no @ Need::No { .. }) => no,
-        (ask @ Need::Ask { .. }, _) | (_, ask @ Need::Ask { .. }) => ask,
-        (ok, _) => ok,
+    let met = |effect| narrowing(&policy.rules, &policy.roots, request.agent, path, PathUse::Write, effect);
+    match (tool, met(Effect::Deny), met(Effect::Ask)) {
+        (no @ Need::No { .. }, ..) => no,
+        (_, Some(rule), _) => {
+            Need::No { rule: rule.words(), reason: format!("denied by the rule {}", rule.words()) }
+        }
+        (Need::Ok(_) | Need::ReadOnly(_), _, Some(rule)) => {
+            let (effects, risk) =
+                describe::access(access).map_or((vec![], Risk::High), |(t, r)| (vec![t], r));
+            Need::Ask { rule: rule.words().into(), risk, effects, always: None }
+        }
+        (other, ..) => other,
     }
 }
 
@@ -428,10 +433,21 @@ pub fn unwritable(policy: &Policy, agent: &str, path: &Path) -> Option<String> {
 }
 
 fn denied(rules: &RuleSet, roots: &Roots, agent: &str, path: &Path, how: PathUse) -> Option<String> {
-    let narrows = |r: &&crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(how);
+    narrowing(rules, roots, agent, path, how, Effect::Deny).map(Rule::words)
+}
+
+/// The rule with this effect that is about doing `how` to `path` (absolute). One about a tool alone is none.
+fn narrowing<'r>(
+    rules: &'r RuleSet,
+    roots: &Roots,
+    agent: &str,
+    path: &Path,
+    how: PathUse,
+    effect: Effect,
+) -> Option<&'r Rule> {
     let subject = Subject::Path(path, how);
-    let mut rules = rules.rules().iter().filter(narrows);
-    rules.find(|r| r.matches(agent, how.tool(), &subject, roots)).map(crate::rules::Rule::words)
+    let mut rules = rules.rules().iter().filter(|r| r.effect == effect && r.narrows_paths(how));
+    rules.find(|r| r.matches(agent, how.tool(), &subject, roots))
 }
 
 /// Why a path without links is not read as one of many: by a search, or because the project names it. In words, as

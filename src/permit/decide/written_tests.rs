@@ -71,6 +71,10 @@ fn a_program_that_is_a_link_is_allowed_by_its_name_and_offered_as_a_rule() {
     let mut up = policy;
     up.rules.push(rule(Effect::Allow, "terminal(scripts/*)"));
     assert_eq!(judged(&up, "scripts/../leads-out").strictness(), 1);
+    for odd in ["'./*/pytest' -q", "'my env/bin/pytest' -q"] {
+        let Verdict::Ask { always, .. } = judged(&wide, odd) else { panic!("{odd}") };
+        assert!(always.is_none_or(|rule| !rule.ends_with("*)")), "{odd}");
+    }
     // Where it leads can only narrow.
     wide.rules.push(rule(Effect::Deny, "terminal(*/python3 *)"));
     assert_eq!(judged(&wide, ".venv/bin/python x.py").strictness(), 2);
@@ -103,6 +107,8 @@ fn a_double_star_reaches_below_folders_wherever_it_stands() {
         ("src/**/*.py", "src/a.py", true),
         ("src/*.py", "src/a/b.py", false),
         ("src/**", "src/a/b", true),
+        ("src/**.{pem,key}", "src/a/b.pem", true),
+        ("src/**[0-9].cfg", "src/a/b1.cfg", true),
     ] {
         for (effect, strictness) in [(Effect::Allow, 0), (Effect::Deny, 2)] {
             let mut with = policy.clone();
@@ -128,6 +134,7 @@ fn a_pattern_that_can_match_nothing_is_an_error_with_its_reason() {
         ("read_file(~root/x)", "only `~/`"),
         ("web_fetch(domain:https://example.org)", "the name of a host alone"),
         ("web_fetch(domain:)", "the name of a host alone"),
+        ("write_file(a**/b**/c**/d**/e**/f**/g**)", "too many `**`"),
     ] {
         for effect in [Effect::Allow, Effect::Deny] {
             let fault = Rule::written(effect, Source::User, text, &tools()).unwrap_err();
@@ -147,6 +154,9 @@ fn a_pattern_that_can_match_nothing_is_an_error_with_its_reason() {
         "read_file(~/.ssh/**)",
         "read_file(*)",
         "read_file(..hidden)",
+        "write_file(~notes.md)",
+        "browse(domain:[::1])",
+        "program:read_file(*..//*)",
         "web_fetch(domain:*.example.org)",
         "web_fetch(https://example.org/*)",
         "terminal(cat ../x//y)",
@@ -212,6 +222,9 @@ fn what_is_kept_for_later_passes_the_mode_and_the_rules() {
         (Effect::Deny, "todo_write", 2, 2),
         (Effect::Ask, "todo_write", 1, 1),
         (Effect::Deny, "read_file(.tiller/**)", 0, 0),
+        // About a tool alone.
+        (Effect::Deny, "write_file", 0, 0),
+        (Effect::Ask, "edit_file", 0, 0),
     ] {
         let mut with = policy.clone();
         with.rules.push(rule(effect, text));
@@ -237,10 +250,11 @@ fn a_rule_that_allows_a_programs_tool_names_the_program() {
         };
         decide(policy, &request)
     };
+    let old = Rule::written(Effect::Allow, Source::User, "program:permission", &tools()).unwrap_err();
+    assert!(old.contains("name the program too"), "{old}");
     let Verdict::Ask { always, .. } = judge(&policy, "claude:permission") else { panic!() };
     assert_eq!(always, None, "it would open all that the program can do");
     for (effect, text, tool, wanted) in [
-        (Effect::Allow, "program:permission", "claude:permission", 1),
         (Effect::Allow, "program:claude:permission", "claude:permission", 0),
         (Effect::Allow, "program:claude:permission", "codex:permission", 1),
         (Effect::Allow, "program:*:Skill", "claude:Skill", 0),
@@ -248,6 +262,10 @@ fn a_rule_that_allows_a_programs_tool_names_the_program() {
         (Effect::Deny, "program:claude:*", "claude:Skill", 2),
         (Effect::Deny, "program:claude:*", "codex:Skill", 1),
         (Effect::Ask, "program:skill", "claude:Skill", 1),
+        // One that restricts a tool of ours holds for a program's tool of that name.
+        (Effect::Deny, "web_fetch", "gemini:web_fetch", 2),
+        (Effect::Deny, "write_file", "gemini:write_file", 2),
+        (Effect::Allow, "web_fetch", "gemini:web_fetch", 1),
     ] {
         let mut with = policy.clone();
         with.rules.push(rule(effect, text));

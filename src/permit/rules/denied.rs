@@ -20,7 +20,10 @@ pub fn denied_reads(rules: &RuleSet, roots: &Roots, agent: &str) -> Vec<DeniedRe
     denied
         .filter_map(|rule| {
             let globs = match rule.path_text() {
-                Some(text) if rule.narrows_paths(PathUse::Read) => globs(text, roots),
+                Some(text) if rule.narrows_paths(PathUse::Read) => {
+                    let forms = tiller_protocol::names::pattern_forms(text).unwrap_or_default();
+                    forms.iter().flat_map(|form| globs(form, roots)).collect()
+                }
                 // A reader that is denied as a whole reads nothing.
                 None if rule.is_whole() && rule.is_for_tool("read_file") => vec!["/**".to_owned()],
                 _ => return None,

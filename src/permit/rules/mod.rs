@@ -176,12 +176,17 @@ impl Rule {
 
     /// Why no call can match it, as far as its argument shows that.
     fn matches_nothing(&self) -> Option<&'static str> {
+        if self.foreign {
+            let tool = self.tool.text();
+            let bare = !self.strict() && !self.tool.is_wild() && !tool.contains(':');
+            return bare.then_some("name the program too, as in program:claude:WebSearch");
+        }
         let argument = self.argument.as_ref()?;
         let text = argument.text.text();
         let kind = self.tools.get(self.tool.text())?.rule;
         if kind == RuleArgument::Address {
             let host = text.strip_prefix("domain:")?;
-            let odd = host.is_empty() || host.contains(['/', ':', ' ']);
+            let odd = host.is_empty() || host.contains(['/', ':', ' ']) && !host.starts_with('[');
             return odd.then_some("`domain:` takes the name of a host alone, such as domain:example.org");
         }
         if !kind.is_path() {
@@ -189,10 +194,12 @@ impl Rule {
         }
         let names = || text.trim_matches('/').split('/');
         if argument.path.is_none() {
-            Some("it is no pattern of paths; `\\[` stands for a bracket, `\\{` for a brace")
+            Some(
+                "it is no pattern of paths, or has too many `**`; `\\[` stands for a bracket, `\\{` for a brace",
+            )
         } else if text.starts_with("domain:") {
             Some("a path has no domain")
-        } else if text.starts_with('~') && !text.starts_with("~/") {
+        } else if text.starts_with('~') && text.find('/').is_some_and(|at| at > 1) {
             Some("only `~/`, the home folder, is read at the beginning")
         } else if names().any(|name| name == "..") {
             Some("paths are compared without `..`: write the folder that is meant")
@@ -296,7 +303,7 @@ impl Rule {
         if !self.strict() {
             return self.tool.matches(tool);
         }
-        let bare = tool.split_once(':').map(|(_, bare)| bare).filter(|_| self.foreign);
+        let bare = tool.split_once(':').map(|(_, bare)| bare);
         self.tool.matches_any_case(tool) || bare.is_some_and(|bare| self.tool.matches_any_case(bare))
     }
 
@@ -377,6 +384,9 @@ impl Argument {
 impl PathGlob {
     fn new(text: &str) -> Result<Option<Self>, String> {
         // Not every text is a pattern of paths; commands need not be.
+        if tiller_protocol::names::pattern_forms(text).is_err() {
+            return Ok(None);
+        }
         Ok(parsed(text, true).is_some().then(|| Self { text: text.to_owned() }))
     }
 
@@ -416,7 +426,8 @@ impl PathGlob {
 
     fn test(&self, text: &str, path: &Path, strict: bool, roots: &Roots) -> bool {
         let is_match = |text: &str, p: &Path| {
-            let forms = tiller_protocol::names::pattern_forms(text);
+            // A pattern with too many forms is refused when it is read.
+            let forms = tiller_protocol::names::pattern_forms(text).unwrap_or_default();
             forms.iter().any(|form| glob(form, strict).is_some_and(|g| g.is_match(p)))
         };
         if let Some(rest) = text.strip_prefix("~/") {

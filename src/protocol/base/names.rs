@@ -54,31 +54,54 @@ pub fn path(text: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(out))
 }
 
-/// Most forms of one pattern.
-const FORMS: usize = 64;
+/// Most `**` beside other characters in one pattern: each doubles its forms.
+const SPREADS: u32 = 6;
 
 /// The forms of a pattern of paths, together the one meaning of `*` and `**` in rules, hooks and searches: `*` stays within a
 /// name, `**` reaches below folders wherever it stands. Libraries take `**` beside other characters (`src/**.py`) for `*`: it
-/// is written out as `src/*.py` and `src/*/**/*.py`.
-pub fn pattern_forms(pattern: &str) -> Vec<String> {
+/// is written out as `src/*.py` and `src/*/**/*.py`. Within brackets and braces it stays as it is.
+///
+/// # Errors
+/// When there are too many of them; in words.
+pub fn pattern_forms(pattern: &str) -> Result<Vec<String>, String> {
     let mut forms = vec![String::new()];
-    for (at, name) in pattern.split('/').enumerate() {
-        // A class may hold a star that stands for itself.
-        let inner = name != "**" && name.contains("**") && !name.contains(['[', '{', '\\']);
-        let ways: Vec<String> = match inner && forms.len() < FORMS {
-            false => vec![name.to_owned()],
-            true => {
-                let parts: Vec<&str> = name.split("**").collect();
-                vec![parts.join("*"), parts.join("*/**/*")]
+    let (mut class, mut depth, mut before) = (false, 0_u32, '/');
+    let mut spreads = 0;
+    let mut rest = pattern.chars().peekable();
+    while let Some(c) = rest.next() {
+        let mut piece = String::from(c);
+        let mut ways = 1;
+        match c {
+            '\\' => piece.extend(rest.next()),
+            '[' => class = true,
+            ']' => class = false,
+            '{' if !class => depth += 1,
+            '}' if !class => depth = depth.saturating_sub(1),
+            '*' if !class && depth == 0 => {
+                while let Some(star) = rest.next_if_eq(&'*') {
+                    piece.push(star);
+                }
+                let whole = before == '/' && rest.peek().is_none_or(|next| *next == '/');
+                if piece.len() > 1 && !whole {
+                    ways = 2;
+                    spreads += 1;
+                }
             }
-        };
-        let before = std::mem::take(&mut forms);
-        let slash = if at == 0 { "" } else { "/" };
-        for start in &before {
-            forms.extend(ways.iter().map(|way| format!("{start}{slash}{way}")));
+            _ => {}
         }
+        if spreads > SPREADS {
+            return Err(format!("at most {SPREADS} `**` may stand beside other characters"));
+        }
+        if ways == 2 {
+            let below: Vec<String> = forms.iter().map(|form| format!("{form}*/**/*")).collect();
+            forms.iter_mut().for_each(|form| form.push('*'));
+            forms.extend(below);
+        } else {
+            forms.iter_mut().for_each(|form| form.push_str(&piece));
+        }
+        before = c;
     }
-    forms
+    Ok(forms)
 }
 
 /// The name of the temporary file for change `n` of the change set `token` (16 hexadecimal digits). It lies
@@ -133,16 +156,23 @@ mod tests {
         for (pattern, forms) in [
             ("src/**.py", vec!["src/*.py", "src/*/**/*.py"]),
             ("**.py", vec!["*.py", "*/**/*.py"]),
-            ("a**b**c", vec!["a*b*c", "a*/**/*b*/**/*c"]),
+            ("a**b**c", vec!["a*b*c", "a*/**/*b*c", "a*b*/**/*c", "a*/**/*b*/**/*c"]),
+            ("a/b**", vec!["a/b*", "a/b*/**/*"]),
             ("src/**", vec!["src/**"]),
             ("**/x/*.py", vec!["**/x/*.py"]),
+            ("a/***/b", vec!["a/***/b"]),
             ("/a/b**/c", vec!["/a/b*/c", "/a/b*/**/*/c"]),
+            ("s/**.{pem,key}", vec!["s/*.{pem,key}", "s/*/**/*.{pem,key}"]),
+            ("s/**[0-9].cfg", vec!["s/*[0-9].cfg", "s/*/**/*[0-9].cfg"]),
+            (r"s/\*\*.py", vec![r"s/\*\*.py"]),
             ("[**]", vec!["[**]"]),
+            ("{**.a,b}", vec!["{**.a,b}"]),
             ("", vec![""]),
         ] {
-            assert_eq!(pattern_forms(pattern), forms, "{pattern}");
+            assert_eq!(pattern_forms(pattern).unwrap(), forms, "{pattern}");
         }
-        assert!(pattern_forms(&"a**/".repeat(100)).len() <= 2 * FORMS);
+        assert_eq!(pattern_forms(&"a**/".repeat(6)).unwrap().len(), 64);
+        assert!(pattern_forms(&"a**/".repeat(7)).is_err());
     }
 
     #[test]

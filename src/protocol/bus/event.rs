@@ -247,6 +247,9 @@ pub enum AskEvent {
         /// The rule that would allow such calls (several are joined by ` && `), where no one can be asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allow: Option<String>,
+        /// A change that the mode or a rule refused.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        change: bool,
     },
     QuestionAsked {
         ask: Ask,

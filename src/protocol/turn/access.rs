@@ -28,7 +28,7 @@ pub enum Access {
     Mcp { server: String, tool: String, arguments: String },
     /// Runs a script that calls tools. Its calls are judged one by one.
     Script { code: String },
-    /// Changes what Tiller keeps for later: memory, learnings, proposals, the files of a checkpoint. `what` in words; `path`: the
+    /// Changes what Tiller keeps for later: memory, learnings, proposals, skills, the files of a checkpoint. `what` in words; `path`: the
     /// file that is written (absolute), where there is one that a rule may name.
     Store { what: String, path: Option<String> },
     /// Asks the person or edits the plan: never needs permission.

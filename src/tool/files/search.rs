@@ -123,14 +123,13 @@ fn glob(glob: &str) -> Result<GlobSet, ToolError> {
     // As in .gitignore: without a slash it is for names at any depth.
     let anywhere =
         if glob.contains('/') { glob.trim_start_matches('/').to_owned() } else { format!("**/{glob}") };
-    let built = || {
-        let mut forms = GlobSetBuilder::new();
-        for form in tiller_protocol::names::pattern_forms(&anywhere) {
-            forms.add(GlobBuilder::new(&form).literal_separator(true).build()?);
-        }
-        forms.build()
-    };
-    built().map_err(|e: globset::Error| ToolError::Tell(format!("invalid glob: {e}")))
+    let tell = |why: String| ToolError::Tell(format!("invalid glob: {why}"));
+    let mut forms = GlobSetBuilder::new();
+    for form in tiller_protocol::names::pattern_forms(&anywhere).map_err(tell)? {
+        let glob = GlobBuilder::new(&form).literal_separator(true).build();
+        forms.add(glob.map_err(|e| tell(e.to_string()))?);
+    }
+    forms.build().map_err(|e| tell(e.to_string()))
 }
 
 /// The files that a search looks at.

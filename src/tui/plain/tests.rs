@@ -162,6 +162,7 @@ fn a_second_question_waits_until_the_first_is_answered() {
         decision: PermissionOutcome::Refused,
         by: "you".into(),
         allow: None,
+        change: false,
     }));
     r.plain.line("1");
     assert!(
@@ -227,6 +228,7 @@ fn a_risky_yes_is_for_the_question_that_was_read_out() {
         decision: PermissionOutcome::Refused,
         by: "timeout".into(),
         allow: None,
+        change: false,
     }));
     r.plain.line("yes");
     assert!(r.plain.waiting().is_empty(), "the word was for another question");

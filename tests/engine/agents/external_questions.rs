@@ -163,6 +163,39 @@ async fn rules_that_changed_hold_for_a_programs_next_call_and_those_of_the_sessi
     }
 }
 
+/// A mode that the user chooses while a hook still looks at the call holds for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mode_that_changes_while_a_call_is_decided_holds_for_it() {
+    let place = Place::new();
+    let toy = toy(&place, ACP);
+    let wait = format!("while [ ! -e {}/go ]; do sleep 0.02; done", place.work.display());
+    let slow = crate::hooks::hooks(&place, |h| {
+        h.before_tool_call.push(crate::hooks::hook_for("terminal(touch *)", &wait));
+    });
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.crew.programs = Some(toy);
+        p.session.profile = Some(Profile::Full);
+        p.hooks = slow;
+    };
+    let mut rig = place.start_with(&Fake::new([]), change).await;
+    rig.send(spawn("toy:acp", "run it"));
+    state(&mut rig, "main/a1", AgentState::Running).await;
+    rig.send(CommandBody::Session(SessionCommand::SetProfile { profile: Profile::Ask }));
+    rig.until("the mode", |e| match e {
+        EventBody::State(StateEvent::ProfileChanged { .. }) => Some(()),
+        _ => None,
+    })
+    .await;
+    place.file("go", "");
+    let ask = rig.asked().await;
+    let AskBody::Permission(p) = &ask.body else { panic!("{ask:?}") };
+    assert!(p.shown.contains("touch asked"), "{p:?}");
+    rig.answer(&ask, AskReply::Declined);
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(done.child.unwrap().result, "it said refused");
+    rig.quit().await;
+}
+
 /// A tool's name does not make it read-only, and a description is no path.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_whose_name_only_sounds_harmless_is_asked_about() {

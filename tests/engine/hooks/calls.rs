@@ -48,7 +48,10 @@ async fn a_denial_names_the_hook_and_the_reason() {
     assert_eq!((row.runs, last.outcome, last.why.as_str()), (1, HookOutcome::Denied, "not on Friday"));
     rig.quit().await;
     let denied = audit(&place).into_iter().find(|row| row.what.contains("a.txt")).unwrap();
-    assert_eq!((denied.decision, denied.by.as_str()), (PermissionOutcome::Denied, "hook friday"));
+    assert_eq!(
+        (denied.decision, denied.by.as_str()),
+        (PermissionOutcome::Denied, "hook friday: not on Friday")
+    );
 }
 
 /// The input has the documented form, and a hook may replace arguments: the rules judge what it made of them.

@@ -136,8 +136,8 @@ fn a_permission_that_nobody_can_give_is_code_3() {
     // The person reads once what would have allowed it; with that it is done.
     let lines = |text: &str, part: &str| text.lines().filter(|l| l.contains(part)).count();
     let said = &out.stderr;
-    assert_eq!(lines(said, "1 call needed an approval, and nobody could be asked."), 1, "{said}");
-    assert_eq!(lines(said, "To allow them: --allow 'terminal(touch made)'"), 1, "{said}");
+    assert_eq!(lines(said, "1 call needed an approval, and no one could be asked."), 1, "{said}");
+    assert_eq!(lines(said, "--allow 'terminal(touch made)' allows them"), 1, "{said}");
     assert_eq!((lines(said, "--allow"), lines(said, "was denied")), (1, 0), "{said}");
     let server = ScriptServer::start([shell("c1", "touch made"), says("Made.")]);
     let place = Place::anthropic(&server);
@@ -161,6 +161,7 @@ fn a_write_that_the_mode_or_a_rule_refuses_is_code_3() {
             (remember, true),
             (|| shell("c1", "touch a.txt"), true),
             (read, false),
+            (|| shell("c1", "ls"), false),
             (unread, false),
         ] {
             if args.contains(&"--deny") && !changes {
@@ -171,7 +172,7 @@ fn a_write_that_the_mode_or_a_rule_refuses_is_code_3() {
             let out = place.run(&[&["exec"], args, &["do it"]].concat());
             let wanted = if changes { 3 } else { 0 };
             assert_eq!(out.code, Some(wanted), "{args:?}: {out:?}");
-            let why = out.stderr.lines().filter(|l| l.contains("Calls were refused: ")).count();
+            let why = out.stderr.lines().filter(|l| l.contains("Changes were refused: ")).count();
             assert_eq!(why, usize::from(changes), "{args:?}: {out:?}");
             assert!(!place.work.join("a.txt").exists() && !place.home.join("data/MEMORY.md").exists());
         }

@@ -9,7 +9,7 @@ use tiller_permit::decide::ReadOnlyRun;
 use tiller_permit::{Rule, Verdict};
 use tiller_protocol::view::{AuditOutcome, AuditRow};
 use tiller_protocol::{
-    Access, AgentId, AskBody, PermissionOutcome, Profile, SessionId, Time, ToolVerb, Touch,
+    Access, AgentId, AskBody, AskReply, Decision, PermissionOutcome, SessionId, Time, ToolVerb, Touch,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,7 @@ use crate::core::msg::Msg;
 use crate::core::services::Services;
 use crate::crew::external::calls::diff_of;
 use crate::crew::external::command_texts;
+use crate::crew::external::msg::JudgedBy;
 use crate::decision::{
     AskedAs, CallDecision, CallView, DecidedCall, Decider, HookedCall, Reading, Refusal, consent,
 };
@@ -55,10 +56,8 @@ pub(crate) struct AskedCall {
     by_screen: bool,
     reading: Reading,
     args: Value,
-    profile: Profile,
     asked: Time,
-    /// The state of the files could not be stored, and the settings demand a question then.
-    pub(crate) unkept: bool,
+    pub(crate) judged: JudgedBy,
     hooked: HookedCall,
 }
 
@@ -95,8 +94,7 @@ impl AskedCall {
             by_screen,
             reading,
             args,
-            profile: core.session.profile,
-            unkept: false,
+            judged: JudgedBy::default(),
             hooked: HookedCall::default(),
         }
     }
@@ -140,12 +138,15 @@ impl AskedCall {
         if self.reading.access.is_empty() { command_texts::of(&self.tool, &self.shown) } else { Vec::new() }
     }
 
-    /// What people are shown where no command, file or address is known: all that the program shows.
+    /// The text for people: all that the program shows, where no command, file or address is known.
     fn words(&self) -> String {
         let all = [&self.shown, &self.tool.target, &self.tool.name];
-        let unknown = self.reading.access.is_empty();
-        let mut words = all.into_iter().filter(|words| !words.trim().is_empty());
-        words.find(|_| unknown).unwrap_or(&self.tool.target).clone()
+        let mut said = all.into_iter().filter(|words| !words.trim().is_empty());
+        if self.reading.access.is_empty() {
+            said.next().cloned().unwrap_or_default()
+        } else {
+            self.tool.target.clone()
+        }
     }
 
     fn seen(&self, args: &Value) -> CallView {
@@ -160,11 +161,11 @@ impl AskedCall {
             verb: self.tool.verb.clone(),
             target: self.words(),
             args: args.clone(),
-            profile: self.profile,
+            profile: self.judged.profile,
             // The program's own shell runs it, in which Tiller can set nothing.
             shell: None,
             terminal: None,
-            unkept: self.unkept && self.reading.touch != Touch::Read,
+            unkept: self.judged.unkept && self.reading.touch != Touch::Read,
         }
     }
 }
@@ -253,7 +254,11 @@ impl DecidedCall for AskedCall {
         // The program runs its own command: an edited one cannot replace it, and nothing confines it.
         ask.editable = false;
         let (rule, always) = (ask.rule.clone(), ask.always.clone());
-        let answer = asking::request(tx, agent, self.call.clone(), AskBody::Permission(ask)).await;
+        let mut answer = asking::request(tx, agent, self.call.clone(), AskBody::Permission(ask)).await;
+        // Tiller confines its calls nowhere.
+        if let Ok(AskReply::Permission { decision: decision @ Decision::Outside, .. }) = &mut answer {
+            *decision = Decision::Once;
+        }
         Some(consent(self, answer, AskedAs { rule: rule.text(), by: "you", always: always.as_deref() }).await)
     }
 }

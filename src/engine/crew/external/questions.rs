@@ -6,14 +6,15 @@ use serde_json::json;
 use tiller_external::{Answer, Ask, Choice, ChoiceKind, Question, ToolUse};
 use tiller_protocol::view::{AuditOutcome, AuditRow};
 use tiller_protocol::{AskBody, AskReply, PermissionOutcome, ToolOutcome};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::crew::driver::ExternalDriver;
 use crate::crew::external::asked_call::AskedCall;
-use crate::decision::decide;
+use crate::crew::external::msg::{ExternalMsg, JudgedBy};
+use crate::decision::{CallDecision, Refusal, decide};
 use crate::questions::asking;
-use crate::questions::msg::QuestionMsg;
 
 /// Most choices of a dialog that are shown.
 const CHOICES: usize = 6;
@@ -24,27 +25,8 @@ impl ExternalDriver<'_> {
         match ask.what {
             Question::Permission { tool, shown, diffs, by_screen, .. } => {
                 self.mark_asked(ask.call.as_deref());
-                let unkept = self.changes_cannot_be_undone();
-                let mut call = AskedCall::new(self.core, ask.call, *tool, shown, diffs, by_screen);
-                call.unkept = unkept;
-                let tx = self.core.tx.clone();
-                self.core.spawn(async move {
-                    let decided = tokio::select! {
-                        decided = decide(&mut call) => Some(decided),
-                        // The program no longer waits: a question is withdrawn.
-                        () = ask.reply.closed() => None,
-                    };
-                    let (kind, decided) = match decided {
-                        Some(Ok(decided)) => (ChoiceKind::AllowOnce, Some(decided)),
-                        Some(Err(refusal)) => (ChoiceKind::RejectOnce, Some(refusal.0)),
-                        None => (ChoiceKind::RejectOnce, None),
-                    };
-                    let audit = Box::new(call.audit(decided));
-                    // The audit first: the engine may end after the answer.
-                    let _ = tx.send(Msg::Question(QuestionMsg::Settled(audit))).await;
-                    // The program may have ended.
-                    let _ = ask.reply.send(Answer::Kind(kind));
-                });
+                let call = AskedCall::new(self.core, ask.call, *tool, shown, diffs, by_screen);
+                self.decide(call, ask.reply);
             }
             Question::Choose { text, options, free_text } => {
                 let choices: Vec<String> =
@@ -74,6 +56,36 @@ impl ExternalDriver<'_> {
                 });
             }
         }
+    }
+
+    /// Decides about a call that the program asks for, and answers.
+    fn decide(&mut self, mut call: AskedCall, mut reply: oneshot::Sender<Answer>) {
+        let Some(turn) = self.core.turn.live.as_ref().map(|l| l.no) else { return };
+        call.judged = self.judged_by();
+        let tx = self.core.tx.clone();
+        self.core.spawn(async move {
+            let decided = tokio::select! {
+                decided = decide_now(&mut call, turn, &tx) => decided,
+                // The program no longer waits: a question is withdrawn.
+                () = reply.closed() => None,
+            };
+            let (kind, decided) = match decided {
+                Some(Ok(decided)) => (ChoiceKind::AllowOnce, Some(decided)),
+                Some(Err(refusal)) => (ChoiceKind::RejectOnce, Some(refusal.0)),
+                None => (ChoiceKind::RejectOnce, None),
+            };
+            // The audit first: the engine may end after the answer. Without an engine there is no yes.
+            let audit = ExternalMsg::Settled(Box::new(call.audit(decided)));
+            let kept = tx.send(Msg::External(audit)).await.is_ok();
+            let kind = if kept { kind } else { ChoiceKind::RejectOnce };
+            // The program may have ended.
+            let _ = reply.send(Answer::Kind(kind));
+        });
+    }
+
+    /// The state of the loop by which calls are judged.
+    pub(crate) fn judged_by(&mut self) -> JudgedBy {
+        JudgedBy { profile: self.core.session.profile, unkept: self.changes_cannot_be_undone() }
     }
 
     /// Whether the state of the files could not be stored and the settings demand a question then.
@@ -124,6 +136,26 @@ impl ExternalDriver<'_> {
         audit.outcome = if no { AuditOutcome::Denied } else { AuditOutcome::Allowed };
         let ticket = self.core.services.store.audit().record(audit);
         self.core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+    }
+}
+
+/// The decision about a call. What a rule allowed holds if the loop has not changed meanwhile: hooks and questions take time.
+/// `None`: the turn is over.
+async fn decide_now(
+    call: &mut AskedCall,
+    turn: u64,
+    tx: &mpsc::Sender<Msg>,
+) -> Option<Result<CallDecision, Refusal>> {
+    loop {
+        let decided = decide(call).await;
+        let (reply, now) = oneshot::channel();
+        tx.send(Msg::External(ExternalMsg::Judged { turn, reply })).await.ok()?;
+        let now = now.await.ok()?;
+        let by_rule = matches!(&decided, Ok(d) if d.decision == PermissionOutcome::Allowed);
+        if !by_rule || now == call.judged {
+            return Some(decided);
+        }
+        call.judged = now;
     }
 }
 

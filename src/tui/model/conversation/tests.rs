@@ -141,6 +141,7 @@ fn a_running_call_that_asks_needs_the_user() {
         decision: tiller_protocol::PermissionOutcome::Once,
         by: "person".into(),
         allow: None,
+        change: false,
     }));
     c.apply(&e);
     assert_eq!(asking(&c), [false, false]);

@@ -191,6 +191,7 @@ fn decided(id: AskId) -> AskEvent {
         decision: PermissionOutcome::Refused,
         by: "person".into(),
         allow: None,
+        change: false,
     }
 }
 

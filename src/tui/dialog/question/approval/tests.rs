@@ -223,6 +223,7 @@ fn an_answer_that_was_not_taken_can_be_given_again() {
         decision: PermissionOutcome::Refused,
         by: "person".into(),
         allow: None,
+        change: false,
     };
     r.event(EventBody::Ask(by));
     assert!(!r.screen().contains("wants to"));
@@ -246,6 +247,7 @@ fn the_next_one_comes_at_once_and_deaf() {
             decision: PermissionOutcome::Once,
             by: "person".into(),
             allow: None,
+            change: false,
         }
     };
     r.clear().event(EventBody::Ask(by(a.id)));
@@ -454,6 +456,7 @@ fn a_remark_that_was_begun_is_there_again() {
         decision: PermissionOutcome::Denied,
         by: "nobody".into(),
         allow: None,
+        change: false,
     }));
     assert!(r.words().contains("composer's history"), "{}", r.screen());
     let _ = a;
