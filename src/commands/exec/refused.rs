@@ -40,7 +40,7 @@ impl Refusals {
         }
     }
 
-    /// Whether a change was refused.
+    /// True once a change was refused.
     pub(super) fn any_change(&self) -> bool {
         !self.by.is_empty()
     }

@@ -72,7 +72,7 @@ impl CallView {
 }
 
 impl Decider<'_> {
-    /// The strictest verdict about all readings of the call. `asks`: why a hook wants the user to be asked.
+    /// The strictest verdict about all readings of the call. `asks`: the reason of a hook for a question to the user.
     pub(super) fn judge(self, view: &CallView, asks: Option<&str>) -> Verdict {
         let question = view.question(self.agent);
         let more = view.more.iter().map(|reading| self.permit.judge(&view.read_as(self.agent, reading)));

@@ -405,7 +405,7 @@ fn unknown(policy: &Policy, request: &Request<'_>) -> Need {
     let access = Access::Process { what: request.tool.to_owned() };
     let default = (request.profile == Profile::Full).then_some("full mode");
     let ours = policy.tools.contains(request.tool);
-    // What a program's tool does is not known: a rule for it would open all that it can do.
+    // The effects of a program's tool are not known: a rule for it would open all of them.
     let always = ours.then(|| request.tool.to_owned());
     let need = settle(policy, request, &subject, &access, default, always);
     match need {

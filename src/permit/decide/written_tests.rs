@@ -25,19 +25,16 @@ fn project() -> (tempfile::TempDir, Policy) {
     (tmp, policy)
 }
 
+/// The verdict about a call by `main`.
+fn verdict(policy: &Policy, profile: Profile, (tool, touch): (&str, Touch), access: &[Access]) -> Verdict {
+    let human = Human::Present;
+    decide(policy, &Request { profile, human, agent: "main", tool, touch, access, raw: "{}" })
+}
+
 fn judged(policy: &Policy, command: &str) -> Verdict {
     let folder = policy.roots.workspace.display().to_string();
     let access = [Access::Run { command: command.into(), folder, background: false }];
-    let request = Request {
-        profile: Profile::Ask,
-        human: Human::Present,
-        agent: "main",
-        tool: "terminal",
-        touch: Touch::Execute,
-        access: &access,
-        raw: command,
-    };
-    decide(policy, &request)
+    verdict(policy, Profile::Ask, ("terminal", Touch::Execute), &access)
 }
 
 fn rule(effect: Effect, text: &str) -> Rule {
@@ -86,16 +83,7 @@ fn a_double_star_reaches_below_folders_wherever_it_stands() {
     let write = |policy: &Policy, path: &str| {
         let path = policy.roots.workspace.join(path).display().to_string();
         let access = [Access::Write { path, inside: true }];
-        let request = Request {
-            profile: Profile::Ask,
-            human: Human::Present,
-            agent: "main",
-            tool: "write_file",
-            touch: Touch::Write,
-            access: &access,
-            raw: "",
-        };
-        decide(policy, &request).strictness()
+        verdict(policy, Profile::Ask, ("write_file", Touch::Write), &access).strictness()
     };
     for (pattern, path, matches) in [
         ("src/**.py", "src/a.py", true),
@@ -140,7 +128,7 @@ fn a_pattern_that_can_match_nothing_is_an_error_with_its_reason() {
             let fault = Rule::written(effect, Source::User, text, &tools()).unwrap_err();
             assert!(fault.contains("can match nothing") && fault.contains(why), "{text}: {fault}");
         }
-        // What was to be forbidden asks until it is corrected.
+        // The tool asks until the rule is corrected.
         let file = crate::rules::rulefile::load(&format!("deny:\n  - '{text}'\n"), Source::User, &tools());
         let file = file.unwrap();
         assert_eq!(file.problems.len(), 1, "{text}");
@@ -193,16 +181,7 @@ fn what_is_kept_for_later_passes_the_mode_and_the_rules() {
     let judge = |policy: &Policy, profile: Profile, path: Option<&str>| {
         let path = path.map(str::to_owned);
         let access = [Access::Store { what: "changes MEMORY.md".into(), path }];
-        let request = Request {
-            profile,
-            human: Human::Present,
-            agent: "main",
-            tool: "todo_write",
-            touch: Touch::Plan,
-            access: &access,
-            raw: "{}",
-        };
-        decide(policy, &request).strictness()
+        verdict(policy, profile, ("todo_write", Touch::Plan), &access).strictness()
     };
     for (profile, wanted) in [
         (Profile::ReadOnly, 2),
@@ -238,18 +217,7 @@ fn what_is_kept_for_later_passes_the_mode_and_the_rules() {
 #[test]
 fn a_rule_that_allows_a_programs_tool_names_the_program() {
     let (_tmp, policy) = project();
-    let judge = |policy: &Policy, tool: &str| {
-        let request = Request {
-            profile: Profile::Ask,
-            human: Human::Present,
-            agent: "main/a1",
-            tool,
-            touch: Touch::Execute,
-            access: &[],
-            raw: r#"{"what":"x"}"#,
-        };
-        decide(policy, &request)
-    };
+    let judge = |policy: &Policy, tool: &str| verdict(policy, Profile::Ask, (tool, Touch::Execute), &[]);
     let old = Rule::written(Effect::Allow, Source::User, "program:permission", &tools()).unwrap_err();
     assert!(old.contains("name the program too"), "{old}");
     let Verdict::Ask { always, .. } = judge(&policy, "claude:permission") else { panic!() };

@@ -23,7 +23,7 @@ use crate::hooks::{audit, hook_for, hooks};
 use crate::memory::{remembering, with};
 use crate::rig::*;
 
-/// What stands in the way of the calls.
+/// The guard that stands in the way of the calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Guard {
     /// Nothing: they are made.
@@ -363,7 +363,7 @@ async fn run(guard: Guard) {
             let same = all.iter().filter_map(|c| c.path.as_ref()).filter(|p| before.get(*p) == after.get(*p));
             assert_eq!(same.collect::<Vec<_>>(), Vec::<&PathBuf>::new(), "each call changes its file");
         }
-        // What has no path is kept beside the files.
+        // Calls without a path are made.
         Guard::Paths => {}
         _ => {
             let changed = before.keys().chain(after.keys()).filter(|p| before.get(*p) != after.get(*p));

@@ -274,6 +274,10 @@ fn reading(program: &str, root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> Re
         let inside = root.join(path).starts_with(root) && !path.split('/').any(|p| p == "..");
         (root.join(path).display().to_string(), inside)
     };
+    let read = |path: &&str| {
+        let (path, inside) = place(path);
+        Access::Read { path, inside }
+    };
     let read_as = |tool: String, touch: Touch, access: Vec<Access>| Reading { tool, touch, access };
     let unknown = || read_as(named(program, tool), Touch::Execute, Vec::new());
     match &tool.verb {
@@ -296,10 +300,6 @@ fn reading(program: &str, root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> Re
         }
         // A search is judged by its own tool name, so that a folder counts with all below it.
         ToolVerb::Search if !paths.is_empty() => {
-            let read = |path: &&str| {
-                let (path, inside) = place(path);
-                Access::Read { path, inside }
-            };
             // It does not have the name of a Tiller tool: those skip files that may not be read.
             let name = named(program, tool);
             // Its further effects are unknown, so the user is asked.
@@ -307,10 +307,6 @@ fn reading(program: &str, root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> Re
             read_as(name, Touch::Read, paths.iter().map(read).chain([rest]).collect())
         }
         ToolVerb::Read if !paths.is_empty() => {
-            let read = |path: &&str| {
-                let (path, inside) = place(path);
-                Access::Read { path, inside }
-            };
             read_as("read_file".into(), Touch::Read, paths.iter().map(read).collect())
         }
         _ => unknown(),

@@ -88,7 +88,7 @@ impl ExternalDriver<'_> {
         JudgedBy { profile: self.core.session.profile, unkept: self.changes_cannot_be_undone() }
     }
 
-    /// Whether the state of the files could not be stored and the settings demand a question then.
+    /// True if the state of the files could not be stored, and the settings demand a question then.
     pub(crate) fn changes_cannot_be_undone(&mut self) -> bool {
         let asks = self.core.services.snapshots.workspace.as_ref().is_some_and(crate::files::Keeper::asks);
         asks && self

@@ -122,7 +122,7 @@ impl History {
         Some(std::mem::take(&mut self.draft))
     }
 
-    /// Whether a walk has begun and not ended.
+    /// True while a walk has begun and not ended.
     pub(crate) fn is_begun(&self) -> bool {
         self.at.is_some()
     }
