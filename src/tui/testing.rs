@@ -211,6 +211,7 @@ impl Robot {
                     let key = Chord::parse(c.encode_utf8(&mut [0; 4])).expect("one character");
                     self.msg(Msg::Input(Input::Key(key.event())));
                 }
+                self.silence();
             } else if let Some(ms) = step.strip_prefix("wait ") {
                 self.wait(Duration::from_millis(ms.parse().expect("milliseconds")));
             } else if let Some(text) = step.strip_prefix("paste ") {
@@ -221,6 +222,7 @@ impl Robot {
                 let leader = self.app.keys.map.leader;
                 for key in chord::parse_sequence(step, leader).expect(step) {
                     self.msg(Msg::Input(Input::Key(key.event())));
+                    self.silence();
                 }
             }
         }
@@ -241,6 +243,13 @@ impl Robot {
         self.looked = top.map(|l| l.id);
         if new.is_some() && early {
             self.wait(Duration::from_millis(self.app.model.ui.approval_deaf + 1));
+        }
+    }
+
+    /// A person who answers presses no other key at once. (What several keys do is tried where they are sent one by one.)
+    fn silence(&mut self) {
+        if let Some(until) = self.app.keys.held.as_ref().map(|held| held.until) {
+            self.wait(until.saturating_sub(self.app.model.mono));
         }
     }
 

@@ -78,10 +78,22 @@ fn asks_about(screen: &str, what: &str) -> bool {
 }
 
 /// Waits for the question about `what` until its buttons accept keys; returns the screen.
-pub(crate) fn asked(term: &Term, what: &str) -> String {
+pub(crate) fn asked(term: &mut Term, what: &str) -> String {
     term.wait(&format!("the question about {what}"), |s| asks_about(s, what));
+    unfold(term);
     term.wait_cells("buttons that listen", listens);
     term.screen()
+}
+
+/// What a question says that takes no keys.
+pub(crate) const FOLDED: &str = "Ctrl-X a answers";
+
+/// Gives the keys to a question that came while the test was typing.
+pub(crate) fn unfold(term: &mut Term) {
+    if term.screen().contains(FOLDED) {
+        term.keys("\x18a");
+        term.wait_gone(FOLDED);
+    }
 }
 
 /// Waits for a dialog of the screen with this title until its buttons accept keys; answers with `key`.

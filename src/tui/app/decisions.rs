@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::dialog::question::input_delay::TYPED;
 use crate::keymap::action::Action;
 use crate::keymap::vocabulary::Vocabulary;
-use crate::panel::Availability;
+use crate::panel::{Availability, Letters};
 
 /// Whether an action decides something: [`crate::keymap::action::ActionSpec::decides`].
 pub(crate) fn decides(words: &Vocabulary, action: Action) -> bool {
@@ -18,11 +18,16 @@ impl App {
     /// be read.
     pub(crate) fn withheld(&mut self, action: Action) -> bool {
         let words = self.registry.words();
-        let Some(layer) = self.layers.last() else { return false };
-        // Dialogs for questions of the engine apply these rules themselves, with a message for each case.
+        let Some(layer) = self.layers.last_mut() else { return false };
         let mine = layer.panel().actions().iter().any(|s| s.action == action);
         // A list hands actions on to its source, and does not name all of them itself.
-        if layer.question(&self.model).is_some() || !(mine || decides(words, action)) {
+        if layer.question(&self.model).is_some() {
+            // Dialogs for questions of the engine apply these rules themselves, with a message for each case. This one
+            // was covered.
+            let field = layer.panel().status(&self.model).letters == Letters::Write;
+            return mine && !field && !layer.delay.take(&self.model);
+        }
+        if !(mine || decides(words, action)) {
             return false;
         }
         let meaning = layer.panel().availability(action, &self.model);
@@ -31,7 +36,7 @@ impl App {
             return true;
         }
         let decides = decides(words, action) || meaning == Availability::Decides;
-        decides && !layer.delay.is_over(&self.model)
+        decides && !layer.delay.take(&self.model)
     }
 
     /// Notes a letter that the layer on top has no use for: more of the same word may follow.

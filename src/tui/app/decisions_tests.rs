@@ -258,6 +258,7 @@ fn questions() -> Vec<(String, Robot)> {
         let mut r = drafted();
         r.run("wait 5000");
         r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));
+        r.run("ctrl-x a");
         assert!(
             r.app.layers.last().is_some_and(|l| l.question(&r.app.model).is_some()),
             "{name}: {}",

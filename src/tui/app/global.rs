@@ -94,6 +94,7 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
         "global.repeat" => vec![Effect::Act(app.keys.last?)],
         "global.answer" => answer(app),
         "global.aside" => {
+            app.put_folded_aside();
             app.put_asks_aside();
             Vec::new()
         }
@@ -121,7 +122,7 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
             "No failed request is waiting for a retry"
         }
         "global.answer" if app.model.questions.open.is_empty() => "No question is waiting",
-        "global.aside" if !app.layers.iter().any(|l| l.question(&app.model).is_some()) => {
+        "global.aside" if !app.dialogs().any(|l| l.question(&app.model).is_some()) => {
             "No question is on the screen"
         }
         "tour.open" if !app.model.tour.exists() => "The tour is part of `tiller demo`",
@@ -178,7 +179,7 @@ pub(crate) fn escape_step(app: &App) -> EscapeStep {
     escape::step(&EscapeContext {
         prefix: !app.keys.pending.is_empty(),
         inside: app.status_of(app.top()).and_then(|s| s.escape),
-        layer: !app.layers.is_empty(),
+        layer: !app.layers.is_empty() || app.is_folded_in_sight(),
         pane: app.screen.focus != View::Composer || app.screen.main != View::Conversation,
         child: app.model.shown.is_some(),
         line: app.model.agent.conversation.running_line().is_some(),
@@ -193,12 +194,12 @@ fn escape(app: &mut App) -> Vec<Effect> {
     app.keys.escape = None;
     match escape_step {
         EscapeStep::Prefix => app.keys.pending.clear(),
+        EscapeStep::Layer if app.layers.is_empty() => app.put_folded_aside(),
         EscapeStep::Popup
         | EscapeStep::Search
         | EscapeStep::Selection
         | EscapeStep::CopyMode
         | EscapeStep::VimInsert
-        | EscapeStep::Decline
         | EscapeStep::Layer => {
             let top = app.top();
             let question = app.status_of(top).and_then(|s| s.question);

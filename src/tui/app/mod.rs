@@ -4,6 +4,7 @@
 pub(crate) mod deadline;
 pub(crate) mod decisions;
 pub mod effect;
+pub(crate) mod folded;
 pub mod global;
 pub(crate) mod inbox;
 pub mod msg;
@@ -102,6 +103,7 @@ impl App {
                 escape: None,
                 breaks: None,
                 typed: None,
+                held: None,
                 next_mode: false,
             },
             themes,
@@ -128,6 +130,7 @@ impl App {
     /// Takes one message in. Work for the loop is in [`App::take_tasks`] afterwards.
     pub fn update(&mut self, msg: Msg) {
         self.tick_clock();
+        self.release_letter();
         // A change that is not drawn yet stays to be drawn, whatever this message is.
         let before = std::mem::replace(&mut self.frame.dirty, true);
         match msg {
@@ -184,11 +187,11 @@ impl App {
             Msg::Job(token, result) => self.job(token, result),
             Msg::Tick => {
                 self.views.iter_mut().for_each(ViewPanel::tick);
-                self.layers.iter_mut().for_each(Layer::tick);
+                self.layers.iter_mut().chain(&mut self.questions.folded).for_each(Layer::tick);
                 for view in View::ALL {
                     self.tell(Owner::View(view), PanelEvent::Tick);
                 }
-                let layers: Vec<u64> = self.layers.iter().map(|l| l.id).collect();
+                let layers: Vec<u64> = self.dialogs().map(|l| l.id).collect();
                 for id in layers {
                     self.tell(Owner::Layer(id), PanelEvent::Tick);
                 }
@@ -208,11 +211,11 @@ impl App {
 
     /// Reports to every panel that the settings have changed.
     pub(crate) fn settings_changed(&mut self) {
-        let Self { views, layers, model, .. } = self;
+        let Self { views, layers, questions, model, .. } = self;
         for view in views {
             view.call(model, |p, m| p.handle(PanelEvent::SettingsChanged, m));
         }
-        for layer in layers {
+        for layer in layers.iter_mut().chain(&mut questions.folded) {
             layer.call(model, |p, m| p.handle(PanelEvent::SettingsChanged, m));
         }
         self.redraw();
@@ -255,6 +258,11 @@ impl App {
         self.layers.last().map_or(Owner::View(self.screen.focus), |l| Owner::Layer(l.id))
     }
 
+    /// All dialogs on the screen, the folded question too.
+    pub(crate) fn dialogs(&self) -> impl Iterator<Item = &Layer> {
+        self.layers.iter().chain(&self.questions.folded)
+    }
+
     /// Calls a panel; `None`: it is gone.
     pub(crate) fn with(
         &mut self,
@@ -264,7 +272,7 @@ impl App {
         match owner {
             Owner::View(v) => Some(self.views.iter_mut().find(|x| x.view == v)?.call(&self.model, f)),
             Owner::Layer(id) => {
-                let layer = self.layers.iter_mut().find(|l| l.id == id)?;
+                let layer = self.layers.iter_mut().chain(&mut self.questions.folded).find(|l| l.id == id)?;
                 Some(layer.call(&self.model, f))
             }
             Owner::Shell => None,
@@ -280,7 +288,7 @@ impl App {
     pub(crate) fn panel(&self, owner: Owner) -> Option<&dyn Panel> {
         match owner {
             Owner::View(v) => self.views.iter().find(|x| x.view == v).map(ViewPanel::panel),
-            Owner::Layer(id) => self.layers.iter().find(|l| l.id == id).map(Layer::panel),
+            Owner::Layer(id) => self.dialogs().find(|l| l.id == id).map(Layer::panel),
             Owner::Shell => None,
         }
     }
@@ -384,7 +392,7 @@ impl App {
             return;
         }
         let mut owners: Vec<Owner> = View::ALL.into_iter().map(Owner::View).collect();
-        owners.extend(self.layers.iter().map(|l| Owner::Layer(l.id)));
+        owners.extend(self.dialogs().map(|l| Owner::Layer(l.id)));
         for owner in owners {
             if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.handle(PanelEvent::Engine(event), m)) {
                 self.effects(owner, list);

@@ -122,7 +122,7 @@ impl App {
 
     /// Gives the composer input that was typed into a dialog over it.
     pub(crate) fn typed_elsewhere(&mut self, input: PanelInput<'_>) {
-        self.keys.typed = Some(self.model.mono);
+        self.wrote();
         self.unhold();
         if let Some(Reply::Done(list)) = self.with(COMPOSER, |p, m| p.input(input, m)) {
             self.effects(COMPOSER, list);

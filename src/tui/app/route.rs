@@ -249,10 +249,16 @@ impl App {
         let id = self.router.fresh();
         let reply = panel.handle(PanelEvent::Opened, &self.model);
         self.keys.pending.clear();
+        self.cover();
         self.layers.push(Layer::new(id, panel));
         if let Reply::Done(list) = reply {
             self.effects(Owner::Layer(id), list);
         }
+    }
+
+    /// Notes that the dialog on top changes: the next key was meant for another one.
+    fn cover(&mut self) {
+        self.layers.iter_mut().for_each(|layer| layer.delay.restart());
     }
 
     /// Closes the dialog that requested it, else the top dialog.
@@ -270,6 +276,7 @@ impl App {
                 }
             }
         }
+        self.cover();
         self.keys.pending.clear();
     }
 
@@ -277,6 +284,10 @@ impl App {
     pub(crate) fn focus(&mut self, view: View) {
         let model = &self.model;
         self.layers.retain(|l| l.question(model).is_some());
+        // What was put aside opens again when a pane is left, not when its own dialog is.
+        if view == View::Composer && self.screen.focus != view && self.layers.is_empty() {
+            self.questions.aside.clear();
+        }
         self.leave_asks();
         let wide = self.screen.areas.as_ref().is_some_and(|a| {
             a.class.wide() && a.parts().any(|p| p.view == view && p.view != self.screen.main)
@@ -373,6 +384,7 @@ impl App {
 
     /// What the app itself does about an event.
     pub(crate) fn after_event(&mut self, event: &Event) {
+        self.recall_asks(event);
         match &event.body {
             EventBody::State(StateEvent::Lagged { .. }) => self.ask_everything(),
             EventBody::State(StateEvent::HeadMoved { draft, .. }) => {

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crossterm::event::KeyEvent;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::{AgentId, AskId, CommandId, EntryId, Message, ModelRef, SessionId};
 
@@ -144,18 +145,36 @@ pub(crate) struct Keys {
     pub(crate) recent: Vec<String>,
     /// The last action, for `global.repeat`.
     pub(crate) last: Option<Action>,
-    /// When Escape, Ctrl-C and any text key were pressed last.
+    /// When Escape, Ctrl-C and any printable key (not at a question) were pressed last.
     pub(crate) escape: Option<Duration>,
     pub(crate) breaks: Option<Duration>,
     pub(crate) typed: Option<Duration>,
+    /// A letter at a question, until it is known that it was not the first of a word.
+    pub(crate) held: Option<HeldLetter>,
     /// The key for the next permission mode was pressed before the engine reported the present mode.
     pub(crate) next_mode: bool,
+}
+
+/// A letter that answers the question of this layer when no other key follows it at once.
+pub(crate) struct HeldLetter {
+    pub(crate) key: KeyEvent,
+    pub(crate) layer: u64,
+    /// When it acts (monotonic).
+    pub(crate) until: Duration,
 }
 
 /// Questions that were put aside, and dialogs that open once the person is not typing.
 #[derive(Default)]
 pub(crate) struct QuestionState {
     pub(crate) aside: HashSet<AskId>,
+    /// The question that is shown above the composer and takes no keys.
+    pub(crate) folded: Option<Layer>,
+    /// The person answers questions: those behind the present one take keys when they open.
+    pub(crate) answering: bool,
+    /// When a key was pressed at a question last.
+    pub(crate) used: Option<Duration>,
+    /// The main agent waited for the person when it was heard of last.
+    pub(crate) waited: bool,
     /// Their dialogs, with unsent text.
     pub(crate) kept: Vec<(AskId, Box<dyn Panel>)>,
     pub(crate) deadlines: crate::app::deadline::Deadlines,

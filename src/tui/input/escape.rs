@@ -17,8 +17,6 @@ pub enum EscapeStep {
     CopyMode,
     /// From vim insert mode to normal mode.
     VimInsert,
-    /// First of two on a model's question: the second declines it.
-    Decline,
     /// Close the dialog on top.
     Layer,
     /// From a pane to the composer.
@@ -47,7 +45,6 @@ impl EscapeStep {
             Self::Selection => "deselect",
             Self::CopyMode => "leave copy mode",
             Self::VimInsert => "normal",
-            Self::Decline => "decline",
             Self::Pane => "back",
             Self::Home => "back to main",
             Self::Line => "end command",
@@ -153,7 +150,6 @@ mod tests {
             Just(Some(EscapeStep::Selection)),
             Just(Some(EscapeStep::CopyMode)),
             Just(Some(EscapeStep::VimInsert)),
-            Just(Some(EscapeStep::Decline)),
         ];
         (any::<[bool; 8]>(), inside).prop_map(
             |([prefix, layer, pane, child, line, running, empty, armed], inside)| EscapeContext {
@@ -180,8 +176,7 @@ mod tests {
             | EscapeStep::Search
             | EscapeStep::Selection
             | EscapeStep::CopyMode
-            | EscapeStep::VimInsert
-            | EscapeStep::Decline => n.inside = None,
+            | EscapeStep::VimInsert => n.inside = None,
             EscapeStep::Layer => n.layer = false,
             EscapeStep::Pane => n.pane = false,
             EscapeStep::Home => n.child = false,

@@ -28,8 +28,15 @@ fn named(key: &KeyEvent) -> bool {
 impl App {
     /// A key was pressed.
     pub(crate) fn key(&mut self, key: &KeyEvent) {
-        let chord = Chord::of(key);
         self.attended();
+        if !self.at_question(key) {
+            self.press(key);
+        }
+    }
+
+    /// A key that is not held back: see [`crate::app::folded`].
+    pub(crate) fn press(&mut self, key: &KeyEvent) {
+        let chord = Chord::of(key);
         if let Some(KeyRouting::Raw { release }) = self.status_of(self.top()).map(|s| s.keys) {
             self.keys.pending.clear();
             let bound = |m: &Keymap, scopes: &[&'static str], a| matches!(m.lookup(scopes, &[chord]), Lookup::Actions(all) if all.contains(&a));
@@ -43,13 +50,10 @@ impl App {
             };
         }
         let scopes = self.scopes();
-        // A letter that is a command in a list or a dialog is no typing.
+        // A letter that is a command in a list or a dialog is no draft.
         let field = scopes.first().and_then(|s| self.registry.words().scope(s)).is_some_and(|s| s.text);
-        if field && chord.text().is_some() {
-            self.keys.typed = Some(self.model.mono);
-            if self.layers.is_empty() {
-                self.unhold();
-            }
+        if field && chord.text().is_some() && self.layers.is_empty() {
+            self.unhold();
         }
         let which = std::mem::take(&mut self.keys.which);
         self.keys.pending.push(chord);
@@ -123,14 +127,21 @@ impl App {
     }
 
     /// Shows a notice about a key in place of the last one.
-    fn say_of_keys(&mut self, text: String) {
+    pub(crate) fn say_of_keys(&mut self, text: String) {
         self.toasts.push_about(self.model.mono, "keys", Notice::new(NoticeKind::Info, text));
     }
 
     /// Text was pasted, already cleaned.
     pub(crate) fn paste(&mut self, text: &str) {
-        let top = self.top();
         self.keys.pending.clear();
+        self.write_held();
+        if self.pastes_past() {
+            return self.paste_at_question(text);
+        }
+        let top = self.top();
+        if top == Owner::View(View::Composer) {
+            self.wrote();
+        }
         let reply = self.with(top, |p, m| p.input(PanelInput::Paste(text), m));
         if let Some(Reply::Done(list)) = reply {
             self.effects(top, list);

@@ -50,6 +50,12 @@ impl App {
             event.row = event.row.clamp(area.top(), area.bottom() - 1);
         }
         let event = &event;
+        if let (MouseEventKind::Down(_), Some((Owner::Layer(id), _))) = (event.kind, under)
+            && self.questions.folded.as_ref().is_some_and(|l| l.id == id)
+        {
+            self.unfold();
+            return;
+        }
         let Some((owner, area)) = held.or(under) else {
             self.frame.dirty = self.notice_click(event);
             return;

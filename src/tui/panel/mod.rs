@@ -37,7 +37,9 @@ pub mod views;
 pub mod watch;
 
 pub use event::{PanelEvent, PanelInput};
-pub use status::{Attention, Availability, KeyRouting, PanelStatus, Placement, QuestionState, Refresh};
+pub use status::{
+    Attention, Availability, KeyRouting, Letters, PanelStatus, Placement, QuestionState, Refresh,
+};
 pub use view::View;
 
 /// Whether a panel handled an input, an action or an event.

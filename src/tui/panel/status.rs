@@ -30,6 +30,24 @@ pub struct PanelStatus {
     pub attention: Attention,
     /// What the title of a question says besides its words.
     pub state: QuestionState,
+    /// What letters do at a question.
+    pub letters: Letters,
+    /// A question takes no input now: see [`crate::dialog::question::input_delay`].
+    pub deaf: bool,
+}
+
+/// What a printable key does at a question that takes input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Letters {
+    /// Each is the key of a button, or has no function.
+    #[default]
+    Press,
+    /// The digits from 1 up to this number answer; the others have no function.
+    Number(usize),
+    /// They filter a list. The digits from 1 up to this number answer.
+    Filter(usize),
+    /// They go into a field that the person has opened.
+    Write,
 }
 
 /// What stands at the right of a question's title.
@@ -102,6 +120,8 @@ impl PanelStatus {
             empty: false,
             attention: Attention::None,
             state: QuestionState { counts: None, risky: false, which: None, denied_in: None },
+            letters: Letters::Press,
+            deaf: false,
         }
     }
 
@@ -114,6 +134,12 @@ impl PanelStatus {
     #[must_use]
     pub const fn state(self, state: QuestionState) -> Self {
         Self { state, ..self }
+    }
+
+    /// With this use of letters; `deaf`: nothing is taken now.
+    #[must_use]
+    pub const fn input(self, letters: Letters, deaf: bool) -> Self {
+        Self { letters, deaf, ..self }
     }
 
     /// With this step for Escape.

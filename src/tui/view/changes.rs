@@ -87,8 +87,7 @@ fn note_wakes(app: &mut App, parts: &FrameParts) {
     let left = std::time::Duration::from_millis(left.unsigned_abs());
     app.frame.spin = (!spinners(app, parts).is_empty()).then(|| app.model.mono + left);
     app.frame.chrome_wake = app.next_wake();
-    let panels =
-        app.views.iter().filter_map(ViewPanel::wake).chain(app.layers.iter().filter_map(Layer::wake));
+    let panels = app.views.iter().filter_map(ViewPanel::wake).chain(app.dialogs().filter_map(Layer::wake));
     app.frame.wake = app.frame.chrome_wake.into_iter().chain(panels).min();
 }
 
@@ -101,6 +100,9 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
         return None;
     }
     if !last.slices.same(slices, Slice::SHARED) {
+        return None;
+    }
+    if app.questions.folded.as_ref().is_some_and(|l| !l.is_drawn(&app.model, slices, false)) {
         return None;
     }
     let late = app.frame.chrome_wake.is_some_and(|w| w <= app.model.mono);

@@ -80,13 +80,18 @@ pub(crate) fn hints(app: &App) -> Vec<Hint> {
     let escape = match escape_step {
         EscapeStep::Arm | EscapeStep::Nothing => None,
         // A question that is left stays open, unless its dialog says otherwise.
+        EscapeStep::Layer if app.layers.is_empty() => Some("later"),
         EscapeStep::Layer => Some(top.map_or("close", |s| s.leave)).filter(|label| !label.is_empty()),
         escape_step => escape_step.label(),
     };
     own.extend(escape.map(|label| Hint::as_("global.escape", label)));
+    let composing = app.layers.is_empty() && app.screen.focus == View::Composer;
+    if composing && !app.model.questions.open.is_empty() {
+        own.push(Hint::of("global.answer"));
+    }
     own.extend(rest);
     if app.layers.is_empty() {
-        if app.screen.focus == View::Composer {
+        if composing {
             own.push(Hint::of("global.profile"));
         }
         own.extend([Hint::of("palette.open"), Hint::of("global.leader")]);

@@ -86,6 +86,8 @@ pub struct LayoutRequest {
     pub measure: u16,
     /// Rows of the composer's text, or of the dialog in its place with its title row and its last, blank row.
     pub composer: u16,
+    /// Rows of a question that is shown above the composer; 0: there is none.
+    pub folded: u16,
     /// Lines of the notice bar above the composer's text.
     pub notices: u16,
     /// A dialog takes the composer's place: it may take more.
@@ -117,7 +119,9 @@ pub struct Areas {
     /// The lines of the notice bar, and their ground: it continues the composer's band upwards.
     pub notices: Rect,
     pub notices_band: Rect,
-    /// The row between what lies above and the composer's band, with its notices.
+    /// The question above the notices and the composer.
+    pub folded: Rect,
+    /// The row between what lies above and the composer's band, with its notices and the question.
     pub rule: Rect,
     pub composer: ViewArea,
     /// The ground of the composer, or of the dialog in its place.
@@ -181,7 +185,13 @@ pub fn layout(w: &LayoutRequest) -> Areas {
     match class {
         SizeClass::Tiny => tiny(w, class),
         SizeClass::Xs => narrow(w, class),
-        _ if w.start && !w.docked && w.main == View::Conversation && !is_full(w) && has_start(s) => {
+        _ if w.start
+            && !w.docked
+            && w.folded == 0
+            && w.main == View::Conversation
+            && !is_full(w)
+            && has_start(s) =>
+        {
             with_start(w, whole(w, class))
         }
         _ => whole(w, class),
@@ -226,6 +236,7 @@ fn tiny(w: &LayoutRequest, class: SizeClass) -> Areas {
         bands: Vec::new(),
         notices: NONE,
         notices_band: NONE,
+        folded: NONE,
         rule: NONE,
         composer: bare(View::Composer, composer),
         composer_band: composer,
@@ -245,8 +256,11 @@ fn narrow(w: &LayoutRequest, class: SizeClass) -> Areas {
         (_, false) => 1,
     };
     let notices = if is_full(w) { 0 } else { w.notices.min(1).min(s.height.saturating_sub(composer + 3)) };
-    let main = s.height - 1 - composer - notices;
-    let band = row(s, main + notices, composer);
+    let above = s.height - 1 - composer - notices;
+    // Two rows of the conversation stay in view.
+    let folded = if is_full(w) { 0 } else { w.folded.min(above.saturating_sub(2)) };
+    let main = above - folded;
+    let band = row(s, above + notices, composer);
     Areas {
         class,
         header: NONE,
@@ -254,8 +268,9 @@ fn narrow(w: &LayoutRequest, class: SizeClass) -> Areas {
         tree: None,
         rail: Vec::new(),
         bands: Vec::new(),
-        notices: trimmed(row(s, main, notices), PADDING, 1),
-        notices_band: row(s, main, notices),
+        notices: trimmed(row(s, above, notices), PADDING, 1),
+        notices_band: row(s, above, notices),
+        folded: row(s, main, folded),
         rule: NONE,
         composer: bare(View::Composer, trimmed(band, PADDING, 0)),
         composer_band: band,
@@ -297,7 +312,9 @@ fn whole(w: &LayoutRequest, class: SizeClass) -> Areas {
     };
     // A blank row alone says nothing.
     let notices = if notices > blank { notices } else { 0 };
-    let body = band_top - rule - notices;
+    let above = band_top - rule - notices;
+    let folded = if alone { 0 } else { w.folded.min(above.saturating_sub(top + 3)) };
+    let body = above - folded;
     let band = row(s, band_top, composer);
     let inside = trimmed(band, PADDING, PADDING);
     let sides = if wide && !is_full(w) { sides(w, main_view) } else { Sides::default() };
@@ -320,6 +337,7 @@ fn whole(w: &LayoutRequest, class: SizeClass) -> Areas {
             ..below_air(trimmed(notices_band, PADDING, PADDING), air)
         },
         notices_band,
+        folded: row(s, body + rule, folded),
         rule: row(s, body, rule),
         composer: match w.docked {
             true => ViewArea { view: View::Composer, title: Rect { height: 1, ..inside }, inner: inside },

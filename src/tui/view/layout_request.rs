@@ -24,10 +24,11 @@ pub(crate) fn rail_columns(app: &App, screen: Rect) -> u16 {
 pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
     let class = SizeClass::of(screen.width, screen.height);
     let docked = docked(app);
+    // The last row of a dialog is the padding below: there is as much above, or none at all.
+    let rows = |height: u16| (height + 2 * layout::air(screen.height)).saturating_sub(1);
     let composer = match docked {
         Some(owner) => match app.panel(owner).map(|p| p.placement(screen.width, &app.model)) {
-            // Its last row is the padding below: there is as much above, or none at all.
-            Some(Placement::Dock { height }) => (height + 2 * layout::air(screen.height)).saturating_sub(1),
+            Some(Placement::Dock { height }) => rows(height),
             _ => 1,
         },
         None => app.facts(View::Composer).rows.unwrap_or(1).max(1),
@@ -46,6 +47,10 @@ pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
         },
         measure: app.model.ui.measure.max(20),
         composer,
+        folded: app.questions.folded.as_ref().map_or(0, |l| match l.placement(&app.model) {
+            Placement::Dock { height } => rows(height),
+            _ => u16::MAX,
+        }),
         notices,
         docked: docked.is_some(),
         start: app.model.is_start(),

@@ -18,6 +18,7 @@ fn wish(width: u16, height: u16) -> LayoutRequest {
         ],
         measure: 100,
         composer: 1,
+        folded: 0,
         notices: 1,
         docked: false,
         start: false,

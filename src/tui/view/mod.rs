@@ -149,6 +149,7 @@ impl App {
                 empty::below(&cx, areas.start, self.recent(), buf);
             }
             frame::titles(self, &areas, &cx, buf);
+            overlay::draw_folded(self, &areas, &scopes, slices, buf);
         }
         overlay::dim_behind(self.themes.current(), &layers, areas.body(buf.area), buf);
         overlay::draw_layers(self, &layers, &scopes, slices, buf, &mut cursor);
@@ -177,7 +178,9 @@ impl App {
         // How wide the bar is does not depend on how high it is.
         let width = layout::layout(&layout_request::request(self, screen, 1)).notices.width;
         let scopes = self.scopes();
-        let mut lines = notice_bar::lines(&cx!(self, &scopes, false), width);
+        let answered = self.layers.iter().any(|l| l.question(&self.model).is_some());
+        let waits = !answered && !self.model.questions.open.is_empty();
+        let mut lines = notice_bar::lines(&cx!(self, &scopes, false), width, waits);
         // Messages that the dialog on top lists are not listed twice.
         if self.status_of(self.top()).is_some_and(|s| s.scope.starts_with("queue")) {
             lines.retain(|l| l.act != Some("queue.open"));
@@ -305,12 +308,11 @@ impl App {
         if self.model.agent.turn.retry.is_some() {
             all.push(Some(now + Duration::from_secs(1)));
         }
-        let waits = self.waiting_asks() > self.questions.aside.len()
-            || (self.questions.first_run && self.model.engine.ready);
-        if self.layers.is_empty() && waits {
-            let quiet = self.keys.typed.map_or(now, |t| t + crate::app::questions::QUIET);
+        if self.layers.is_empty() && self.questions.first_run && self.model.engine.ready {
+            let quiet = self.keys.typed.map_or(now, |t| t + crate::app::folded::QUIET);
             all.push(Some(quiet).filter(|t| *t > now));
         }
+        all.push(self.keys.held.as_ref().map(|held| held.until));
         all.into_iter().flatten().min()
     }
 
@@ -338,6 +340,9 @@ impl App {
             return area.contains(p).then_some((Owner::Layer(l.id), *area));
         }
         let areas = self.screen.areas.as_ref()?;
+        if let Some(layer) = self.questions.folded.as_ref().filter(|_| areas.folded.contains(p)) {
+            return Some((Owner::Layer(layer.id), areas.folded));
+        }
         // A click on a title or on the composer's padding is a click on its panel.
         let hit = |part: &&ViewArea| {
             let band = part.view == View::Composer && areas.composer_band.contains(p);

@@ -41,11 +41,12 @@ impl NoticeLine {
     }
 }
 
-/// The lines, most important first. `width`: of the place where they are drawn.
-pub(crate) fn lines(cx: &DrawCx<'_>, width: u16) -> Vec<NoticeLine> {
+/// The lines, most important first. `width`: of the place where they are drawn; `waits`: a question waits that takes no
+/// keys.
+pub(crate) fn lines(cx: &DrawCx<'_>, width: u16, waits: bool) -> Vec<NoticeLine> {
     let m = cx.model;
     let mut out = Vec::new();
-    tour(cx, width, &mut out);
+    tour(cx, width, waits, &mut out);
     if let Some(why) = &m.engine.not_saving {
         let failed = sign::FAILED.text(cx.ascii);
         out.push(NoticeLine::new((failed, Role::Error), format!("Not saving: {why}")));
@@ -93,7 +94,7 @@ fn queue(cx: &DrawCx<'_>, out: &mut Vec<NoticeLine>) {
 }
 
 /// The step of the guided tour: its title with the keys, and its text.
-fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<NoticeLine>) {
+fn tour(cx: &DrawCx<'_>, width: u16, waits: bool, out: &mut Vec<NoticeLine>) {
     let Some((step, at, of)) = cx.model.tour.step() else { return };
     let keys = [(cx.key("tour.next"), "next"), (cx.key("tour.end"), "end")];
     let specs = || step.actions.iter().filter_map(|a| cx.keys.words().find(&a.id));
@@ -118,7 +119,14 @@ fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<NoticeLine>) {
     let fits = whole.width() + usize::from(first.right()) + 2 <= usize::from(width);
     out.push(NoticeLine { text: if fits { whole } else { line(false) }, ..first });
     let width = usize::from(width).clamp(20, 102);
-    let rows = crate::widget::wrap::wrap(&step.text, width);
+    // What the step asks for would wait behind the question.
+    let text = match waits {
+        true => {
+            format!("A question waits: press {} and answer it first. {}", cx.key("global.answer"), step.text)
+        }
+        false => step.text.clone(),
+    };
+    let rows = crate::widget::wrap::wrap(&text, width);
     out.extend(rows.into_iter().map(|text| NoticeLine::new(("", Role::Text), text)));
 }
 

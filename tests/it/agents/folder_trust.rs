@@ -25,6 +25,7 @@ fn toy(place: &Place) {
 /// Answers the question about the folder's files with this key, once it accepts keys.
 pub(crate) fn answer_trust(term: &mut Term, key: &str) {
     term.wait_text("Trust this folder?");
+    crate::screen::unfold(term);
     crate::screen::press_until(term, key, |s| !s.contains("Trust this folder?"));
     // Keys that were typed after the question are in the composer.
     term.keys("\x15");

@@ -139,6 +139,8 @@ fn keys(cols: u16, rows: u16) {
     term.keys("\x1b0");
     idle(&term);
     say(&mut term, "/spawn ask for red");
+    term.wait("its question", |s| s.contains("Question from") && s.contains("Is it red?"));
+    crate::screen::unfold(&mut term);
     term.wait("its question", |s| s.contains("Is it red?") && s.contains("Enter answer"));
     term.keys("\x18-");
     term.wait("answer it later", |s| {

@@ -173,12 +173,16 @@ fn at_work(cols: u16, rows: u16) {
     say(&mut term, "/spawn wait for ever");
     say(&mut term, "/spawn ask for red");
     // Its row shows the question before the dialog is open.
+    term.wait("the first question", |s| s.contains("Question from") && s.contains("Is it red?"));
+    crate::screen::unfold(&mut term);
     term.wait("the first question", |s| asks(s, "Is it red?"));
     // Dismissed, so that the next can open; and that one, too.
     // In full, or in brief where the header has no room.
     let aside = |s: &str| !s.contains("Enter answer") && (s.contains("you · Ctrl-X a") || s.contains("▲ "));
     put_aside(&mut term, aside);
     say(&mut term, "/spawn ask for blue");
+    term.wait("the second question", |s| s.contains(" of 2"));
+    crate::screen::unfold(&mut term);
     term.wait("the second question", |s| s.contains(" of 2") && s.contains("Enter answer"));
     put_aside(&mut term, aside);
     term.wait("both wait", |s| s.contains("▲ 2"));

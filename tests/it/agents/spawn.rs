@@ -280,6 +280,7 @@ fn the_same_call_of_two_agents_is_answered_once_for_both() {
     term.wait("the second question", |s| s.contains("▲ a1 ") || s.contains("▲ a2 "));
     let both = |s: &str| s.contains("(for 2 agents)") && s.contains("Also for: ");
     term.wait("both in one", both);
+    crate::screen::unfold(&mut term);
     crate::screen::press_until(&mut term, "y", |s| !s.contains(crate::screen::ASKED));
     term.wait("their end", |s| s.contains("✓ a1 write it down ") && s.contains("✓ a2 write it down, too"));
     assert!(place.work.join("written.txt").exists());

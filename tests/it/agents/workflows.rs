@@ -375,6 +375,7 @@ steps:
     say(&mut term, "/workflow art");
     // The question names its agent, and is answered wherever the person is.
     term.wait("the question", |s| s.contains("Question from a") && s.contains("Which colour?"));
+    crate::screen::unfold(&mut term);
     crate::screen::press_until(&mut term, "2", |s| !s.contains("Which colour?"));
     term.keys("\x15");
     picture(&mut term);

@@ -61,6 +61,7 @@ fn taken(columns: u16, rows: u16) {
     term.wait("the question", |s| {
         s.contains("[t] try it") && s.contains("Read them once.") && s.contains("[e] edit")
     });
+    crate::screen::unfold(&mut term);
     let_deafness_pass();
     term.keys("e");
     term.wait("the question about the edited text alone", |s| {
@@ -100,6 +101,7 @@ fn an_edit_with_a_mistake_is_asked_about_again_and_nothing_of_it_is_lost() {
     term.wait("the offer", |s| words(s).contains("can be saved as a skill"));
     say(&mut term, "/save-skill");
     term.wait("the question", |s| s.contains("[t] try it") && s.contains("Read them once."));
+    crate::screen::unfold(&mut term);
     let_deafness_pass();
     term.keys("e");
     term.wait("the fault", |s| {
@@ -107,6 +109,7 @@ fn an_edit_with_a_mistake_is_asked_about_again_and_nothing_of_it_is_lost() {
             && words(s).contains("description")
             && s.contains("[e] edit")
     });
+    crate::screen::unfold(&mut term);
     let_deafness_pass();
     term.keys("e");
     term.wait("the question without a fault", |s| {

@@ -163,6 +163,7 @@ fn before_it_is_accepted(columns: u16, rows: u16) {
     let drafts = std::fs::read_dir(place.home.join("cache/skill-drafts")).unwrap();
     let draft: Vec<_> = drafts.map(|entry| entry.unwrap().path()).collect();
     assert_eq!(draft.len(), 1);
+    crate::screen::unfold(&mut term);
     crate::common::let_deafness_pass();
     term.keys("t");
     term.wait_text("Type yes:");

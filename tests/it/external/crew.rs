@@ -108,7 +108,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
     // One asks.
     let question = crate::common::poll(super::TIMEOUT, || term.screen().contains("▲ a5 ").then_some(()));
     assert!(question.is_some(), "{}", term.screen());
-    let shown = asked(&term, "ran.txt");
+    let shown = asked(&mut term, "ran.txt");
     assert!(shown.contains("please runcmd now"), "whose it is: {shown}");
     term.keys("y");
     wait("its command", || place.work.join("ran.txt").exists());

@@ -225,7 +225,7 @@ fn u5_stopped_and_let_go_on_in_every_state() {
     model.push(Script::new().call("c1", "write_file", args));
     model.push(Script::new().text("So be it."));
     say(&mut term, "change it");
-    crate::screen::asked(&term, "new.txt");
+    crate::screen::asked(&mut term, "new.txt");
     stop(&mut term, 3, " wants to ");
     crate::screen::answer(&mut term, "new.txt", "n");
     term.wait_text("So be it.");

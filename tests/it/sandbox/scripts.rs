@@ -169,6 +169,7 @@ fn calls_of_an_mcp_server_are_asked_about_together() {
         term.wait_text("ASK");
         term.keys("go\r");
         term.wait("the question", |screen| screen.contains("3 calls: 3 x") && screen.contains("each call"));
+        crate::screen::unfold(&mut term);
         let_deafness_pass();
         let listed = |screen: &str| screen.contains("Calls that the answer is for");
         term.keys("v");
@@ -181,7 +182,9 @@ fn calls_of_an_mcp_server_are_asked_about_together() {
         term.wait("the question", |screen| screen.contains("each call") && !listed(screen));
         let_deafness_pass();
         // What does not fit is read first.
-        term.keys("  y");
+        term.keys("\x1b[6~\x1b[6~");
+        crate::common::let_pass(std::time::Duration::from_millis(300));
+        term.keys("y");
         term.wait("the result", |screen| screen.contains("said word 2"));
         // The screen shows the result before the model has it.
         let last = poll(TIMEOUT, || Some(told(&server)).filter(|last| last.contains("said word 2")));

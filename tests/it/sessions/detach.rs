@@ -306,7 +306,7 @@ fn a_question_waits_for_whoever_comes_back() {
     let mut term = place.term(&[], 100, 30);
     term.wait_text("Type what you want done");
     say(&mut term, "change it");
-    crate::screen::asked(&term, "new.txt");
+    crate::screen::asked(&mut term, "new.txt");
     term.hang_up();
     assert_eq!(term.wait_exit(), 129);
     // Longer than an idle process would stay.

@@ -35,6 +35,7 @@ fn a_plan_is_asked_for_changed_approved_and_worked_by() {
     term.wait("the plan in its mode", |s| s.contains("2. Look at it") && header(s, "PLAN"));
     assert!(!place.work.join("early.txt").exists(), "nothing is written before the yes");
     term.wait("its keys", |s| s.contains("[a] approve"));
+    crate::screen::unfold(&mut term);
     crate::common::let_deafness_pass();
     term.keys("e");
     term.wait_text("3. Say goodbye");
@@ -61,11 +62,13 @@ fn what_shall_change_is_said_and_a_plan_is_dropped_in_a_small_terminal() {
     term.wait_text("Type what you want done");
     say(&mut term, "/plan greet the world");
     term.wait("the plan and its keys", |s| s.contains("Approve this plan?") && s.contains("[d] discard"));
+    crate::screen::unfold(&mut term);
     crate::common::let_deafness_pass();
     term.keys("c");
     term.wait_text("What to change:");
     term.keys("one step is enough\r");
     term.wait("the next plan", |s| s.contains("One step") && s.contains("[d] discard"));
+    crate::screen::unfold(&mut term);
     crate::common::let_deafness_pass();
     term.keys("d");
     term.wait("the reply in the mode from before", |s| {

@@ -87,7 +87,7 @@ fn a_session_in_a_published_crate() {
     say(&mut term, "what is the hash of nothing? add a test");
     answer(&mut term, "nothing_gives_the_offset", "y");
     answer(&mut term, "see it fail", "y");
-    let screen = asked(&term, "0xcbf2_9ce4_8422_2325");
+    let screen = asked(&mut term, "0xcbf2_9ce4_8422_2325");
     assert!(screen.contains(WRONG), "{screen}");
     answer(&mut term, "0xcbf2_9ce4_8422_2325", "y");
     answer(&mut term, "see it pass", "y");

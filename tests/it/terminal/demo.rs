@@ -45,7 +45,7 @@ fn demo(cols: u16, rows: u16) {
         asked += 1;
         assert!(asked < 12, "{screen}");
         // A question is recognised by its first line, once its buttons accept keys.
-        let screen = crate::screen::asked(&term, "[y] once");
+        let screen = crate::screen::asked(&mut term, "[y] once");
         let first = crate::screen::target(&screen);
         answer(&mut term, &first, "y");
     }
@@ -105,7 +105,7 @@ fn the_guided_tour_can_be_done_as_it_says() {
         if screen.contains("All tests pass now.") {
             break;
         }
-        let screen = crate::screen::asked(&term, "[y] once");
+        let screen = crate::screen::asked(&mut term, "[y] once");
         let first = crate::screen::target(&screen);
         answer(&mut term, &first, "y");
     }
@@ -138,6 +138,7 @@ fn the_guided_tour_can_be_done_as_it_says() {
     idle(&term);
     say(&mut term, "ask me something");
     term.wait_text("Question from main");
+    crate::screen::unfold(&mut term);
     crate::common::let_deafness_pass();
     term.keys("3");
     step(&term, 9);
@@ -156,6 +157,7 @@ fn the_guided_tour_can_be_done_as_it_says() {
     idle(&term);
     say(&mut term, "file an issue: div by zero");
     term.wait_text("wants to call");
+    crate::screen::unfold(&mut term);
     crate::common::let_deafness_pass();
     term.keys("y");
     term.wait_text("Issue 1 was added");

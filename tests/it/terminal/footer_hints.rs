@@ -225,7 +225,7 @@ fn demo(cols: u16, rows: u16) {
         if screen.contains("All tests pass now.") {
             break;
         }
-        let screen = crate::screen::asked(&term, "[y] once");
+        let screen = crate::screen::asked(&mut term, "[y] once");
         let first = crate::screen::target(&screen);
         answer(&mut term, &first, "y");
     }

@@ -13,6 +13,7 @@ fn asked(cols: u16, rows: u16) {
     say(&mut term, "/init");
     term.wait("the difference", |s| s.contains("AGENTS.md") && s.contains("Sells tea.") && s.contains("[y]"));
     assert!(!file.exists());
+    crate::screen::unfold(&mut term);
     let_deafness_pass();
     term.keys("y");
     assert!(poll(TIMEOUT, || file.exists().then_some(())).is_some());

@@ -16,3 +16,4 @@ pub(crate) mod restore;
 pub(crate) mod shell_lines;
 pub(crate) mod stalled_reader;
 pub(crate) mod start_screen;
+pub(crate) mod typed_words;

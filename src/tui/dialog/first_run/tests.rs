@@ -56,9 +56,9 @@ fn it_is_offered_once_and_never_over_typing() {
     r.app.questions.first_run = true;
     r.run("type hello");
     r.app.model.engine.ready = true;
-    r.run("wait 500");
+    r.run("wait 1500");
     assert!(!r.screen().contains("Set up a model"), "{}", r.screen());
-    r.run("wait 600");
+    r.run("wait 501");
     assert!(r.screen().contains("Set up a model"), "{}", r.screen());
     r.run("esc; wait 2000");
     assert!(!r.screen().contains("Set up a model") && r.screen().contains("hello"), "{}", r.screen());

@@ -1,11 +1,9 @@
 //! What the dialogs of questions share: when they take input, whether the answer is sent, and their feedback.
 
-use std::time::Duration;
-
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{AskId, Event, EventBody};
 
-use super::input_delay::{InputDelay, TYPED};
+use super::input_delay::InputDelay;
 use crate::model::Model;
 
 /// Which of the open questions this is, and how many there are; `None`: it is the only one.
@@ -31,17 +29,15 @@ impl AnswerState {
         !self.sent && self.delay.is_over(model)
     }
 
+    /// Whether the input that came counts. What comes too soon begins the delay anew.
+    pub(super) fn takes(&mut self, model: &Model) -> bool {
+        !self.sent && self.delay.take(model)
+    }
+
     /// The dialog is on the screen again.
     pub(super) fn resume(&mut self) {
         self.delay.restart();
         self.feedback = None;
-    }
-
-    /// Notes a letter without a function: it belongs to a message that was meant for the composer, and the letters
-    /// after it must not answer.
-    pub(super) fn ignore_letter(&mut self, now: Duration) {
-        self.delay.note_typed(now);
-        self.feedback = Some(TYPED.into());
     }
 
     /// Takes the engine's reply to the answer. `true`: it was refused, and can be given again.

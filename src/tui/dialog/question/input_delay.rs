@@ -1,6 +1,6 @@
-//! The time in which a dialog takes no decisions: after it appears or changes, after the window gets the focus, and after
-//! a letter without a function, which is part of a word typed without looking. It begins with the first frame that shows
-//! the dialog, so a key pressed before cannot answer it.
+//! The time in which a dialog takes no decisions: after it appears or changes, after the window gets the focus, after a
+//! letter without a function, which is part of a word typed without looking, and after each key that came too soon. It
+//! begins with the first frame that shows the dialog, so a key pressed before cannot answer it.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(crate) const TYPED: &str = "Answer first, or press Esc to decide later";
 pub(crate) struct InputDelay {
     /// When it was first drawn with nothing over it.
     shown: Option<Duration>,
-    /// When the last letter without a function was typed.
+    /// When the last key came that was not taken.
     typed: Option<Duration>,
 }
 
@@ -41,6 +41,15 @@ impl InputDelay {
         let Some(shown) = self.shown.filter(|_| !model.window.away) else { return Some(delay) };
         let until = shown.max(model.window.back).max(self.typed.unwrap_or_default()) + delay;
         (until > model.mono).then(|| until - model.mono)
+    }
+
+    /// Whether the dialog takes the decision of the key that was pressed. One that it does not take begins the delay anew.
+    pub(crate) fn take(&mut self, model: &Model) -> bool {
+        let takes = self.is_over(model);
+        if !takes {
+            self.note_typed(model.mono);
+        }
+        takes
     }
 
     /// Whether decisions are taken now.

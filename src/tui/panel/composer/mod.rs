@@ -45,7 +45,7 @@ use crate::slash::Commands;
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Composer,
     make: |all| Box::new(Composer::new(all.commands())),
-    reads: &[Slice::Session, Slice::Outline, Slice::Queue, Slice::Turn, Slice::Crew],
+    reads: &[Slice::Session, Slice::Outline, Slice::Queue, Slice::Turn, Slice::Crew, Slice::Questions],
     groups: &[("Composer", ACTIONS)],
     scopes: &[
         Scope::new("composer", Some("input"), "Composer", true).keys(KEYS),
@@ -422,6 +422,12 @@ impl Composer {
             return Reply::with(Effect::send(CommandBody::Queue(go)));
         }
         self.send(if model.agent.turn.running { running_modes(model).0 } else { SendMode::Steer }, model)
+    }
+
+    /// The text that is not sent.
+    #[cfg(test)]
+    pub(crate) fn draft_text(&self) -> String {
+        self.content.edit.text().to_owned()
     }
 
     /// The last sessions and the selected one.

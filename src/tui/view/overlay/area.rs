@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::panel::{DrawCx, Panel, Placement};
+use crate::text::line::Look;
 use crate::text::paint::{self, PaintTarget};
 use crate::text::width::width;
 use crate::text::wrap::Row;
@@ -28,6 +29,8 @@ pub(crate) struct LayerArea {
     pub(in crate::view) floats: bool,
     /// It answers a question: a bar at its left says so.
     pub(super) asks: bool,
+    /// It takes no keys: the title says which one changes that.
+    pub(super) folded: bool,
 }
 
 impl LayerArea {
@@ -35,7 +38,15 @@ impl LayerArea {
     pub(super) fn new(place: Placement, areas: &Areas, screen: Rect, spare: u16) -> Self {
         let full = full_of(areas, screen, spare);
         let air = air(screen.height);
-        let none = Self { id: 0, outer: full, title: Rect::ZERO, inner: full, floats: false, asks: false };
+        let none = Self {
+            id: 0,
+            outer: full,
+            title: Rect::ZERO,
+            inner: full,
+            floats: false,
+            asks: false,
+            folded: false,
+        };
         // Rows of padding above the title, between title and text, and below.
         let (outer, pads, floats) = match place {
             Placement::Dock { height } => {
@@ -69,6 +80,17 @@ impl LayerArea {
         }
     }
 
+    /// Of a question that is folded, in these cells.
+    pub(super) fn folded(id: u64, outer: Rect, areas: &Areas, screen: Rect) -> Self {
+        let air = if outer.height > 4 { air(screen.height) } else { 0 };
+        let pad = if areas.class <= SizeClass::Xs { 1 } else { PADDING };
+        let column = Rect { x: outer.x + pad, width: outer.width.saturating_sub(2 * pad), ..outer };
+        let title = Rect { y: outer.y + air, height: 1.min(outer.height), ..column };
+        let height = outer.height.saturating_sub(2 * air + 1);
+        let inner = Rect { y: title.bottom(), height, ..column };
+        Self { id, outer, title, inner, floats: false, asks: true, folded: true }
+    }
+
     /// The narrow strips beside a floating dialog, in which nothing is shown.
     pub(in crate::view) fn strips(&self, screen: Rect) -> impl Iterator<Item = Rect> + use<> {
         let left = Rect { x: screen.x, width: self.outer.x.saturating_sub(screen.x), ..self.outer };
@@ -97,7 +119,12 @@ impl LayerArea {
             let used = draw::text(buf, room, sign, cx.theme.style(state.tone())) + 1;
             room = Rect { x: room.x + used.min(room.width), width: room.width.saturating_sub(used), ..room };
         }
-        let state = state.line(cx.ascii);
+        let mut state = state.line(cx.ascii);
+        if self.folded {
+            state.push(if state.text().is_empty() { "" } else { "   " }, Look::of(Role::Text));
+            state.push(&cx.key("global.answer"), Look::of(Role::Accent));
+            state.push(" answers", Look::of(Role::Dim));
+        }
         let columns = (width(state.text()) as u16).min(room.width);
         if columns > 0 {
             let place = PaintTarget { x: room.right() - columns, y: room.y, columns };

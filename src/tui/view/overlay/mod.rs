@@ -45,6 +45,24 @@ pub(crate) fn layer_areas(app: &App, areas: &Areas, screen: Rect, spare: u16) ->
     app.layers.iter().map(area).collect()
 }
 
+/// Draws the question that is folded, if one is.
+pub(crate) fn draw_folded(
+    app: &mut App,
+    areas: &Areas,
+    scopes: &[&'static str],
+    slices: &Revisions,
+    buf: &mut Buffer,
+) {
+    let cx = cx!(app, scopes, false);
+    let Some(layer) = app.questions.folded.as_mut().filter(|_| areas.folded.area() > 0) else { return };
+    let area = LayerArea::folded(layer.id, areas.folded, areas, buf.area);
+    area.draw(layer.panel(), &cx, buf);
+    let panel = layer.panel_to_draw();
+    let refresh = panel.measure(area.inner, &cx);
+    panel.draw(&cx, area.inner, buf);
+    layer.was_drawn(slices, None, cx.mono, area.inner, &refresh);
+}
+
 /// Draws the layers, each over those before it.
 pub(crate) fn draw_layers(
     app: &mut App,

@@ -3,8 +3,8 @@
 //! An approval is an answer other than "no" that lets the call run: once, session, always. ("Edit" is
 //! none: the changed text is judged again.) It is an accident unless one key that says yes was pressed
 //! on purpose. The robot here never does that: yes keys are pressed only while a question is not on the
-//! screen or has been there (or the window has had the focus) for less than the input delay; at other
-//! times each of them is replaced by a harmless letter. What is harmless may be approved by Enter too.
+//! screen, is folded, or has been there (or the window has had the focus) for less than the input delay; at
+//! other times each of them is replaced by a harmless letter. What is harmless may be approved by Enter too.
 
 use std::time::Duration;
 use tiller_protocol::EventBody;
@@ -164,8 +164,19 @@ fn run(events: u32, seed: u64) {
                 if r.app.model.window.away {
                     w.focused = now;
                 }
-                for name in ["esc", "esc", "esc", "ctrl-x", "a"] {
+                let mut press = |name| {
                     r.app.update(Msg::Input(Input::Key(Chord::parse(name).expect("a key").event())));
+                };
+                ["esc", "esc", "esc", "ctrl-x", "a"].into_iter().for_each(&mut press);
+                // Sometimes the person reads it, and denies.
+                if random.below(2) == 0 {
+                    look(&mut r, &mut buf, &mut w);
+                    for (ms, name) in [(450, "n"), (200, "down")] {
+                        r.clock.advance(Duration::from_millis(ms));
+                        r.app.update(Msg::Tick);
+                        r.app.draw(&mut buf);
+                        r.app.update(Msg::Input(Input::Key(Chord::parse(name).expect("a key").event())));
+                    }
                 }
             }
             _ => {

@@ -62,7 +62,7 @@ impl Approval {
             buttons::rows(&all.iter().map(|l| l.1.clone()).collect::<Vec<_>>(), columns)
         };
         let short = self.labelled(&key, columns, false);
-        if self.is_read() {
+        if self.is_read() || self.covered {
             return short;
         }
         let long = self.labelled(&key, columns, true);
@@ -139,6 +139,7 @@ impl Approval {
         let parts = self.parts(area, cx.model);
         self.text.measure(usize::from(columns), usize::from(parts.text.height), cx.focus);
         self.answer_state.delay.note_drawn(cx);
+        self.covered = !cx.focus;
         self.spots.clear();
         if self.fields.mode != KeyTarget::Buttons {
             return;
@@ -164,7 +165,8 @@ impl Approval {
             return ("Sent; waiting for the engine".into(), Role::Dim);
         }
         let below = self.text.below();
-        let unread = !self.is_read();
+        // Without the keys nothing is asked of the person yet.
+        let unread = cx.focus && !self.is_read();
         if let Some(said) = self.answer_state.feedback.as_ref().filter(|s| !unread || *s != super::NOT_YET) {
             return (said.clone(), Role::Waiting);
         }

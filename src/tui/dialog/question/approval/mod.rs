@@ -29,7 +29,8 @@ use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{
-    DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, QuestionState, Refresh, Reply,
+    DrawCx, Hint, Letters, Panel, PanelEvent, PanelInput, PanelStatus, Placement, QuestionState, Refresh,
+    Reply,
 };
 use crate::registry::Dialog;
 use crate::text::line::Line;
@@ -159,6 +160,8 @@ pub struct Approval {
     armed: bool,
     focus: Button,
     answer_state: AnswerState,
+    /// It was drawn last without the keys.
+    covered: bool,
     /// Where the buttons were drawn.
     spots: Vec<(Button, Rect)>,
     /// The target stands in the title, and the rule on its button: not in the text.
@@ -193,6 +196,7 @@ impl Approval {
             colours: DiffColours::default(),
             armed: false,
             answer_state: AnswerState::default(),
+            covered: false,
             spots: Vec::new(),
             elsewhere: (false, false),
             height: Cell::new(None),
@@ -458,7 +462,18 @@ fn tick(left: Duration) -> Duration {
 
 /// The dialog with plausible content, for the tests that visit all dialogs.
 pub(crate) fn sample() -> Approval {
-    let p = PermissionAsk {
+    Approval::new(sample_ask(), sample_permission())
+}
+
+/// Its question.
+pub(crate) fn sample_ask() -> Ask {
+    let agent = tiller_protocol::AgentId("main/a2".into());
+    let body = AskBody::Permission(sample_permission());
+    Ask { id: crate::dialog::sample_id(), agent, call: None, body }
+}
+
+fn sample_permission() -> PermissionAsk {
+    PermissionAsk {
         tool: "terminal".into(),
         verb: "shell".into(),
         shown: "git push origin docs".into(),
@@ -475,10 +490,7 @@ pub(crate) fn sample() -> Approval {
         calls: Vec::new(),
         draft: None,
         source: None,
-    };
-    let agent = tiller_protocol::AgentId("main/a2".into());
-    let ask = Ask { id: crate::dialog::sample_id(), agent, call: None, body: AskBody::Permission(p.clone()) };
-    Approval::new(ask, p)
+    }
 }
 
 #[cfg(test)]

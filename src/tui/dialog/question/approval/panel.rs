@@ -8,7 +8,11 @@ impl Panel for Approval {
         let writing = self.fields.mode != KeyTarget::Buttons;
         let scope = if writing { "approval_text" } else { "approval" };
         let escape = writing.then_some(EscapeStep::Popup);
-        PanelStatus::question(scope, self.ask.id).escape(escape).state(self.state(model))
+        let letters = if writing { Letters::Write } else { Letters::Press };
+        PanelStatus::question(scope, self.ask.id)
+            .escape(escape)
+            .state(self.state(model))
+            .input(letters, !self.answer_state.accepts(model))
     }
 
     fn title(&self, model: &Model) -> String {
@@ -40,7 +44,7 @@ impl Panel for Approval {
         if !id.starts_with("approval.") && !id.starts_with("list.") {
             return Reply::Ignored;
         }
-        if !self.answer_state.accepts(model) || self.fields.mode != KeyTarget::Buttons {
+        if self.fields.mode != KeyTarget::Buttons || !self.answer_state.takes(model) {
             return Reply::done();
         }
         self.buttons_act(id)
@@ -48,7 +52,7 @@ impl Panel for Approval {
 
     fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
         match input {
-            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Key(key) => self.on_key(key),
             PanelInput::Paste(text) => self.on_paste(text),
             PanelInput::Mouse(event, _) => self.on_mouse(event, model),
             PanelInput::Escape(escape_step) => self.on_escape(escape_step),
@@ -104,13 +108,8 @@ impl Panel for Approval {
 }
 
 impl Approval {
-    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
         let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
-        if self.fields.mode == KeyTarget::Buttons {
-            // The letter belongs to a message that was meant for the composer: its other letters must not answer.
-            self.answer_state.ignore_letter(model.mono);
-            return Reply::done();
-        }
         let Some(edit) = self.fields.active_mut() else { return Reply::Ignored };
         edit.insert(c.encode_utf8(&mut [0; 4]));
         self.height.set(None);
@@ -118,7 +117,7 @@ impl Approval {
     }
 
     fn on_paste(&mut self, text: &str) -> Reply {
-        let Some(edit) = self.fields.active_mut() else { return Reply::done() };
+        let Some(edit) = self.fields.active_mut() else { return Reply::Ignored };
         edit.insert(text);
         self.height.set(None);
         Reply::done()
@@ -133,7 +132,7 @@ impl Approval {
                 let hit = self.spots.iter().find(|(_, r)| r.contains(at)).map(|(b, _)| *b);
                 if self.answer_state.sent
                     || self.fields.mode != KeyTarget::Buttons
-                    || !self.answer_state.delay.is_over(model)
+                    || !self.answer_state.takes(model)
                 {
                     return Reply::done();
                 }

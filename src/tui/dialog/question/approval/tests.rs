@@ -106,19 +106,23 @@ fn nothing_counts_while_it_is_deaf() {
     let mut r = Robot::new(80, 24);
     let a = ask(&SeqIds::default(), permission("git push", Risk::Low));
     asked(&mut r, &a);
-    r.run("y; enter; n; s; wait 399; y; 3");
+    r.run("enter; wait 399; tab; wait 399; enter; wait 399; enter; wait 1");
+    assert_eq!(decided(&r), None, "each key that is not taken begins it anew: {}", r.screen());
+    r.run("y; n; s");
     assert_eq!(decided(&r), None, "{}", r.screen());
+    assert!(r.screen().contains("▌ yns") && r.screen().contains("wants to"), "it is kept: {}", r.screen());
+    r.run("ctrl-u; ctrl-x a; wait 400");
     // A change of the text begins it anew.
     let mut other = a.clone();
     other.body = AskBody::Permission(permission("git push --force", Risk::Low));
     r.run("wait 2");
     asked(&mut r, &other);
-    r.run("wait 300; y");
+    r.run("wait 300; enter; wait 399; enter");
     assert_eq!(decided(&r), None);
     // So does the return of the focus, also when the terminal forgets to tell.
-    r.run("wait 101").msg(Msg::Input(Input::FocusLost)).run("wait 1000; y; wait 300; y");
+    r.run("wait 401").msg(Msg::Input(Input::FocusLost)).run("wait 1000; enter; wait 300; enter");
     assert_eq!(decided(&r), None);
-    r.run("wait 101; y");
+    r.run("wait 401; y");
     assert_eq!(decided(&r), Some((Decision::Once, "hash of git push --force".into())));
 }
 
@@ -126,12 +130,13 @@ fn nothing_counts_while_it_is_deaf() {
 #[test]
 fn words_that_are_typed_into_it_answer_nothing() {
     let (mut r, _) = listening(80, 24, permission("ls", Risk::Low));
-    r.run("type /spawn a coder, say yes; enter");
+    r.run("type wait, say yes");
     assert!(decided(&r).is_none(), "{:?}", r.commands());
-    assert!(r.screen().contains("Answer first, or press Esc"), "{}", r.screen());
-    r.run("wait 399; enter");
+    assert!(r.screen().contains("wait, say yes") && r.screen().contains("wants to"), "{}", r.screen());
+    assert!(r.words().contains("Ctrl-X a answers"), "{}", r.screen());
+    r.run("wait 5000; type y; wait 5000; ctrl-x a; wait 399; enter");
     assert!(decided(&r).is_none());
-    r.run("wait 2; enter");
+    r.run("wait 401; enter");
     assert_eq!(decided(&r).unwrap().0, Decision::Once);
 }
 
@@ -179,10 +184,16 @@ fn the_draft_is_kept_and_typing_is_not_interrupted() {
     r.run("type half a thought");
     let a = ask(&SeqIds::default(), permission("git push", Risk::High));
     asked(&mut r, &a);
-    assert!(!r.screen().contains("wants to"), "not while typing");
-    assert!(r.screen().contains("1 needs you"), "but it is told: {}", r.screen());
-    r.run("wait 1001; wait 401");
-    assert!(r.screen().contains("wants to"), "{}", r.screen());
+    let both = |r: &Robot| r.screen().contains("wants to") && r.screen().contains("half a thought");
+    assert!(both(&r), "{}", r.screen());
+    r.run("wait 3000; type , y; wait 3000; enter");
+    assert!(
+        matches!(&r.commands()[..], [CommandBody::Turn(_)]) && r.screen().contains("wants to"),
+        "keys are for the draft: {:?}",
+        r.commands()
+    );
+    r.clear().run("type half a thought; ctrl-x a");
+    assert!(r.screen().contains("wants to") && !r.screen().contains("half a thought"), "{}", r.screen());
     r.run("esc");
     assert!(
         r.screen().contains("half a thought") && r.screen().contains("1 needs you · Ctrl-X a"),
@@ -199,7 +210,8 @@ fn leaving_a_text_makes_it_deaf_again() {
     let (mut r, _) = listening(80, 24, permission("ls", Risk::Low));
     r.run("c; type say; esc; type yes");
     assert_eq!(decided(&r), None, "what is still being typed answers nothing");
-    r.run("wait 401; c; enter");
+    assert!(r.screen().contains("▌ yes"), "it is writing: {}", r.screen());
+    r.run("ctrl-x a; wait 401; c; enter");
     assert_eq!(
         decided(&r).map(|d| d.0),
         Some(Decision::Deny { comment: Some("say".into()) }),
@@ -210,7 +222,7 @@ fn leaving_a_text_makes_it_deaf_again() {
 #[test]
 fn an_answer_that_was_not_taken_can_be_given_again() {
     let (mut r, a) = listening(80, 24, permission("ls", Risk::Low));
-    r.run("y; y; enter");
+    r.run("y; enter; tab; enter");
     assert_eq!(decided(&r).map(|d| d.0), Some(Decision::Once), "sent once only");
     r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, "the text has changed") });
     assert!(r.screen().contains("Not accepted: the text has changed"), "{}", r.screen());
@@ -252,9 +264,9 @@ fn the_next_one_comes_at_once_and_deaf() {
     };
     r.clear().event(EventBody::Ask(by(a.id)));
     assert!(r.screen().contains("ls two"), "{}", r.screen());
-    r.run("y; y; wait 300; y");
+    r.run("enter; wait 300; enter");
     assert_eq!(decided(&r), None, "the second is not answered by the first one's key");
-    r.run("wait 101; y");
+    r.run("wait 401; y");
     assert_eq!(decided(&r), Some((Decision::Once, "hash of ls two".into())));
 }
 
@@ -443,7 +455,7 @@ fn a_remark_that_was_begun_is_there_again() {
     let (mut r, a) = listening(80, 24, permission("git push origin docs", Risk::High));
     r.run("c; type not to ori; ctrl-x -");
     assert!(!r.screen().contains("not to ori"), "{}", r.screen());
-    r.run("ctrl-x a; type gin; enter");
+    r.run("ctrl-x a; type gin; wait 401; enter");
     let comment = Some("not to origin".to_owned());
     assert_eq!(decided(&r).map(|d| d.0), Some(Decision::Deny { comment }));
     // A no without it: the words are not lost.
@@ -495,7 +507,7 @@ fn the_same_call_of_several_agents_is_answered_once_for_those_that_are_shown() {
     asked(&mut r, &third);
     r.run("y");
     assert_eq!(answers(&r), [], "input is delayed: the question is another one now");
-    r.run("wait 401; y");
+    r.run("ctrl-x a; wait 401; y");
     let once = |a: &Ask| (a.id, Decision::Once);
     assert_eq!(answers(&r), [once(&first), once(&second), once(&third)], "and not the one that differs");
     // Another command is for the one agent only.

@@ -1,11 +1,10 @@
 //! The model's question: pick with arrows or digits, type to filter, Tab to write an answer of one's own.
-//! Declining takes two Escapes; it can also be put aside.
+//! Escape puts it aside; an action declines to answer.
 
 mod actions;
 mod panel;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
@@ -23,7 +22,8 @@ use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{
-    DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, QuestionState, Refresh, Reply,
+    DrawCx, Hint, Letters, Panel, PanelEvent, PanelInput, PanelStatus, Placement, QuestionState, Refresh,
+    Reply,
 };
 use crate::registry::Dialog;
 use crate::text::line::{Gutter, Line, Look, Wrap};
@@ -49,8 +49,6 @@ pub(crate) const DIALOG: Dialog = Dialog {
 };
 
 const ANSWER: Token = Token(1);
-/// How long the first Escape counts.
-const AGAIN: Duration = Duration::from_secs(3);
 /// A width at which no line wraps: Up and Down move by lines.
 const COLUMNS: usize = 10_000;
 /// Most rows of an answer of one's own.
@@ -90,8 +88,6 @@ pub struct Clarify {
     top: usize,
     sheet: Sheet,
     answer_state: AnswerState,
-    /// When Escape was pressed.
-    escaped: Option<Duration>,
 }
 
 fn lines(words: &str) -> Vec<Line> {
@@ -149,7 +145,6 @@ impl Clarify {
             top: 0,
             sheet: Sheet::default(),
             answer_state: AnswerState::default(),
-            escaped: None,
         }
     }
 
@@ -235,10 +230,6 @@ impl Clarify {
         Some(Reply::with(Effect::Act(Action("clarify.choose"))))
     }
 
-    fn armed(&self, model: &Model) -> bool {
-        self.escaped.is_some_and(|t| model.mono.saturating_sub(t) < AGAIN)
-    }
-
     /// Question, list, words, field.
     fn parts(&self, area: Rect) -> [Rect; 4] {
         let filters = !self.options.choices.is_empty() && self.filters();
@@ -291,14 +282,6 @@ impl Clarify {
     fn status(&self, cx: &DrawCx<'_>) -> (String, Role) {
         if self.answer_state.sent {
             return ("Sent; waiting for the engine".into(), Role::Dim);
-        }
-        if self.armed(cx.model) {
-            let text = format!(
-                "{} again: decline to answer   {}: answer later",
-                cx.key("global.escape"),
-                cx.key("global.aside")
-            );
-            return (text, Role::Waiting);
         }
         if let Some(said) = &self.answer_state.feedback {
             return (said.clone(), Role::Waiting);

@@ -7,9 +7,10 @@ use crate::panel::composer::request::keep_unsent;
 impl Panel for Clarify {
     fn status(&self, model: &Model) -> PanelStatus {
         let state = QuestionState { which: which_of(self.ask.id, model), ..QuestionState::default() };
-        let status =
-            PanelStatus::question("clarify", self.ask.id).escape(self.escape_step(model)).state(state);
-        PanelStatus { leave: "decline", ..status }
+        PanelStatus::question("clarify", self.ask.id)
+            .escape(self.escape_step())
+            .state(state)
+            .input(self.letters(), !self.answer_state.accepts(model))
     }
 
     fn title(&self, model: &Model) -> String {
@@ -40,12 +41,13 @@ impl Panel for Clarify {
         if !id.starts_with("clarify.") && !id.starts_with("edit.") {
             return Reply::Ignored;
         }
-        if !self.answer_state.accepts(model) {
+        let edits = id.starts_with("edit.") || matches!(id, "clarify.mark" | "clarify.newline");
+        if !(self.writing && edits || self.answer_state.takes(model)) {
             return Reply::done();
         }
         self.answer_state.feedback = None;
-        self.escaped = None;
         match id {
+            "clarify.decline" => return self.answer(AskReply::Declined),
             "clarify.choose" => return self.choose(numbered),
             // There is no filter to write into.
             "clarify.mark" if !self.writing && !self.filters() => {}
@@ -93,10 +95,10 @@ impl Panel for Clarify {
 
     fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
         match input {
-            PanelInput::Key(key) => self.on_key(key, model),
-            PanelInput::Paste(text) => self.on_paste(text, model),
+            PanelInput::Key(key) => self.on_key(key),
+            PanelInput::Paste(text) => self.on_paste(text),
             PanelInput::Mouse(event, area) => self.on_mouse(event, area, model),
-            PanelInput::Escape(escape_step) => self.on_escape(escape_step, model),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
             _ => Reply::Ignored,
         }
     }
@@ -131,7 +133,7 @@ impl Panel for Clarify {
         if self.options.free && !self.options.choices.is_empty() {
             all.push(Hint::as_("clarify.text", if self.writing { "list" } else { "type an answer" }));
         }
-        all.push(Hint::as_("global.aside", "answer later"));
+        all.push(Hint::of("clarify.decline"));
         all
     }
 
@@ -147,7 +149,7 @@ impl Panel for Clarify {
         if to > self.top + page {
             self.top = (to - page).min(from);
         }
-        Refresh::after(self.wake(cx))
+        Refresh::after(self.answer_state.delay.remaining(cx.model).filter(|_| cx.focus))
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -204,23 +206,26 @@ impl Panel for Clarify {
 }
 
 impl Clarify {
-    fn escape_step(&self, model: &Model) -> Option<EscapeStep> {
+    fn letters(&self) -> Letters {
+        let numbers = if self.filter.is_empty() { self.options.choices.len() } else { 0 };
+        match (self.writing, self.filters()) {
+            (true, _) if self.own.is_empty() && self.options.choices.is_empty() => Letters::Filter(0),
+            (true, _) => Letters::Write,
+            (false, true) => Letters::Filter(numbers),
+            (false, false) => Letters::Number(numbers),
+        }
+    }
+
+    fn escape_step(&self) -> Option<EscapeStep> {
         if self.writing && !self.options.choices.is_empty() {
             return Some(EscapeStep::Popup);
         }
-        if !self.filter.is_empty() {
-            return Some(EscapeStep::Search);
-        }
-        (!self.armed(model)).then_some(EscapeStep::Decline)
+        (!self.filter.is_empty()).then_some(EscapeStep::Search)
     }
 
-    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
         let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
-        if !self.answer_state.accepts(model) {
-            return Reply::done();
-        }
         self.answer_state.feedback = None;
-        self.escaped = None;
         if self.writing {
             self.own.insert(c.encode_utf8(&mut [0; 4]));
             return Reply::done();
@@ -229,23 +234,20 @@ impl Clarify {
             return reply;
         }
         if !self.filters() {
-            self.answer_state.ignore_letter(model.mono);
-            return Reply::done();
+            return Reply::Ignored;
         }
         self.filter.insert(c.encode_utf8(&mut [0; 4]));
         self.search();
         Reply::done()
     }
 
-    fn on_paste(&mut self, text: &str, model: &Model) -> Reply {
-        if !self.answer_state.accepts(model) {
-            return Reply::done();
+    fn on_paste(&mut self, text: &str) -> Reply {
+        if !self.options.free {
+            return Reply::Ignored;
         }
-        if self.options.free {
-            // What is pasted is an answer, not a filter.
-            self.writing = true;
-            self.own.insert(text);
-        }
+        // What is pasted is an answer, not a filter.
+        self.writing = true;
+        self.own.insert(text);
         Reply::done()
     }
 
@@ -256,7 +258,7 @@ impl Clarify {
             MouseEventKind::ScrollDown if question.contains(at) => self.question.wheel(true),
             MouseEventKind::ScrollUp if question.contains(at) => self.question.wheel(false),
             MouseEventKind::Down(MouseButton::Left)
-                if list.contains(at) && self.answer_state.accepts(model) =>
+                if list.contains(at) && self.answer_state.takes(model) =>
             {
                 let row = self.top + usize::from(event.row - list.y);
                 if let Some(r) = self.sheet.rows.get(row) {
@@ -274,19 +276,14 @@ impl Clarify {
         Reply::done()
     }
 
-    fn on_escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
         match escape_step {
             EscapeStep::Popup => self.writing = false,
             EscapeStep::Search => {
                 self.filter.take();
                 self.search();
             }
-            EscapeStep::Decline if self.answer_state.accepts(model) => self.escaped = Some(model.mono),
-            EscapeStep::Layer if self.answer_state.accepts(model) => {
-                let body =
-                    CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply: AskReply::Declined });
-                return Reply::Done(vec![Effect::send(body), Effect::Pop]);
-            }
+            EscapeStep::Layer => return Reply::with(Effect::Pop),
             _ => {}
         }
         Reply::done()
@@ -294,10 +291,7 @@ impl Clarify {
 
     fn on_resume(&mut self, model: &Model) {
         self.renew(model);
-        self.answer_state.delay.restart();
-        (self.answer_state.feedback, self.escaped) = (None, None);
-        self.filter.take();
-        self.search();
+        self.answer_state.resume();
     }
 
     fn unsent_text(&self) -> Option<String> {
@@ -308,10 +302,5 @@ impl Clarify {
     fn on_answer(&mut self, event: &Event) -> Reply {
         self.answer_state.is_refused(event);
         Reply::done()
-    }
-
-    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
-        let armed = self.escaped.map(|t| (t + AGAIN).saturating_sub(cx.mono)).filter(|t| !t.is_zero());
-        self.answer_state.delay.remaining(cx.model).filter(|_| cx.focus).or(armed)
     }
 }

@@ -23,7 +23,8 @@ use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{
-    DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, QuestionState, Refresh, Reply,
+    DrawCx, Hint, Letters, Panel, PanelEvent, PanelInput, PanelStatus, Placement, QuestionState, Refresh,
+    Reply,
 };
 use crate::registry::Dialog;
 use crate::text::line::{Gutter, Line, Look, Wrap};

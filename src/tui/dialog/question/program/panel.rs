@@ -10,7 +10,9 @@ impl Panel for Question {
         // A button that does what Escape does names the key.
         let leave = if self.escape.is_some() && !self.writing { "" } else { "later" };
         let escape = self.writing.then_some(EscapeStep::Popup);
-        PanelStatus { leave, ..PanelStatus::question(scope, self.ask.id).escape(escape).state(state) }
+        let letters = if self.writing { Letters::Write } else { Letters::Press };
+        let status = PanelStatus::question(scope, self.ask.id).escape(escape).state(state);
+        PanelStatus { leave, ..status.input(letters, !self.answer_state.accepts(model)) }
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -39,15 +41,15 @@ impl Panel for Question {
         if !["question.", "edit.", "list."].iter().any(|p| id.starts_with(p)) {
             return Reply::Ignored;
         }
-        if !self.answer_state.accepts(model) {
+        if self.writing && id != "question.send" {
+            self.field.act(id);
+            return Reply::done();
+        }
+        if !self.answer_state.takes(model) {
             return Reply::done();
         }
         if self.writing {
-            if id == "question.send" {
-                return self.send();
-            }
-            self.field.act(id);
-            return Reply::done();
+            return self.send();
         }
         self.answer_state.feedback = None;
         let count = self.count();
@@ -72,7 +74,7 @@ impl Panel for Question {
 
     fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
         match input {
-            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Key(key) => self.on_key(key),
             PanelInput::Paste(text) => self.on_paste(text),
             PanelInput::Mouse(event, _) => self.on_mouse(event, model),
             PanelInput::Escape(escape_step) => self.on_escape(escape_step, model),
@@ -160,27 +162,17 @@ impl Panel for Question {
 }
 
 impl Question {
-    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
-        match Chord::of(key).text() {
-            Some(c) if self.writing => {
-                if self.answer_state.accepts(model) {
-                    self.field.insert(c.encode_utf8(&mut [0; 4]));
-                }
-                Reply::done()
-            }
-            // The letter belongs to a message that was meant for the composer: its other letters must not answer.
-            Some(_) if !self.writing => {
-                self.answer_state.ignore_letter(model.mono);
-                Reply::done()
-            }
-            _ => Reply::Ignored,
-        }
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
+        let Some(c) = Chord::of(key).text().filter(|_| self.writing) else { return Reply::Ignored };
+        self.field.insert(c.encode_utf8(&mut [0; 4]));
+        Reply::done()
     }
 
     fn on_paste(&mut self, text: &str) -> Reply {
-        if self.writing {
-            self.field.insert(&text.replace(['\n', '\r'], " "));
+        if !self.writing {
+            return Reply::Ignored;
         }
+        self.field.insert(&text.replace(['\n', '\r'], " "));
         Reply::done()
     }
 
@@ -188,7 +180,7 @@ impl Question {
         match event.kind {
             MouseEventKind::ScrollDown => self.text.wheel(true),
             MouseEventKind::ScrollUp => self.text.wheel(false),
-            MouseEventKind::Down(MouseButton::Left) if self.answer_state.accepts(model) => {
+            MouseEventKind::Down(MouseButton::Left) if self.answer_state.takes(model) => {
                 let at = Position::new(event.column, event.row);
                 match self.spots.iter().position(|r| r.contains(at)) {
                     Some(n) if self.says_yes(n) => {

@@ -1,0 +1,84 @@
+//! Words that are typed while questions open reach the draft, and answer nothing.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tiller_testkit::{Script, Term, Wire};
+
+use crate::common::{Place, let_pass, wait};
+use crate::scenario::Model;
+use crate::screen::{FOLDED, answer, asked};
+
+/// Types as a person does who does not look at the screen.
+fn type_slowly(term: &mut Term, text: &str) {
+    for (n, c) in text.chars().enumerate() {
+        term.keys(c.encode_utf8(&mut [0; 4]));
+        // Two letters of a word, two words, a thought.
+        let_pass(Duration::from_millis(match n % 9 {
+            8 => 700,
+            3 => 210,
+            _ => 60,
+        }));
+    }
+}
+
+fn a_sentence_answers_nothing(columns: u16, rows: u16) {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(model.wire, &model.server);
+    model.push(Script::new().call("c2", "terminal", json!({"command": "touch made"})));
+    model.push(Script::new().call("c3", "write_file", json!({"path": "b.txt", "content": "one\n"})));
+    let which = json!({"question": "Which one goes?", "choices": ["yes", "no"]});
+    model.push(Script::new().call("c4", "clarify", which));
+    model.push(Script::new().text("It is done."));
+    let mut term = place.term(&[], columns, rows);
+    term.wait_text("Type what you want done");
+    crate::screen::say(&mut term, "make both");
+    // The question comes in the middle of a sentence.
+    type_slowly(&mut term, "and then ");
+    term.wait("the question beside the draft", |s| s.contains("touch made") && s.contains(FOLDED));
+    type_slowly(&mut term, "yes, or so, y");
+    let_pass(Duration::from_millis(700));
+    let screen = term.screen();
+    assert!(screen.contains("and then yes, or so, y") && screen.contains(FOLDED), "{screen}");
+    assert!(!place.work.join("made").exists() && model.asked().len() == 1, "it was approved:\n{screen}");
+    // On request it takes keys; the draft is there when it is answered.
+    answer(&mut term, "touch made", "y");
+    wait("the file", || place.work.join("made").exists());
+    asked(&mut term, "b.txt");
+    // Later: Escape closes it, and it comes back when a pane is left.
+    term.keys("\x1b");
+    term.wait("the draft alone", |s| s.contains("and then yes, or so, y") && !s.contains("wants to"));
+    term.keys("\x1b3");
+    term.wait("the panel", |s| s.lines().last().is_some_and(|l| l.contains("Esc back")));
+    term.keys("\x1b");
+    term.wait("the question again", |s| s.contains("wants to") && s.contains(FOLDED));
+    answer(&mut term, "b.txt", "y");
+    wait("the other file", || place.work.join("b.txt").exists());
+    // A question of the model: Escape is "later" there, too, and the composer says what waits.
+    term.wait_text("Question from main");
+    crate::screen::unfold(&mut term);
+    term.keys("\x1b");
+    term.wait_gone("Question from main");
+    term.keys("\x15");
+    term.wait_text("Waiting for your answer (Ctrl-X a)");
+    term.keys("\x18a");
+    term.wait_text("Question from main");
+    crate::common::let_deafness_pass();
+    term.keys("2");
+    term.wait_text("It is done.");
+    let last = model.asked().pop().unwrap()["messages"].to_string();
+    assert!(last.contains("no") && !last.contains("or so"), "the draft was never sent: {last}");
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}
+
+#[test]
+fn u11_a_sentence_answers_nothing_at_118x25() {
+    a_sentence_answers_nothing(118, 25);
+}
+
+#[test]
+fn u11_a_sentence_answers_nothing_at_80x24() {
+    a_sentence_answers_nothing(80, 24);
+}
