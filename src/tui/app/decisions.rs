@@ -1,12 +1,22 @@
 //! Rules for every layer that asks for a decision. An action that grants, ends or removes something is accepted only
 //! after the layer was readable for a moment, as with approvals; and the key that presses the focused button (Enter,
-//! Space) never approves. They hold for each new dialog without code of its own.
+//! Space) never approves. They hold for each new dialog without code of its own. In a question a letter acts after a
+//! silence: a second letter, or a key that repeats, is writing, goes to the draft, and folds the question.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::app::App;
+use crate::app::state::{HeldLetter, Layer};
 use crate::dialog::question::input_delay::TYPED;
 use crate::keymap::action::Action;
 use crate::keymap::vocabulary::Vocabulary;
-use crate::panel::{Availability, Letters};
+use crate::keymap::{Chord, Lookup};
+use crate::panel::{Availability, Letters, PanelInput};
+
+/// A letter acts after so long without another key.
+const SILENCE: Duration = Duration::from_millis(150);
 
 /// Whether an action decides something: [`crate::keymap::action::ActionSpec::decides`].
 pub(crate) fn decides(words: &Vocabulary, action: Action) -> bool {
@@ -24,8 +34,10 @@ impl App {
         if layer.question(&self.model).is_some() {
             // Dialogs for questions of the engine apply these rules themselves, with a message for each case. This one
             // was covered.
+            // What edits a text that was begun is always taken.
             let field = layer.panel().status(&self.model).letters == Letters::Write;
-            return mine && !field && !layer.delay.take(&self.model);
+            let edits = field && (action.0.ends_with(".newline") || action.0 == "clarify.mark");
+            return mine && !edits && !layer.delay.take(&self.model);
         }
         if !(mine || decides(words, action)) {
             return false;
@@ -50,8 +62,107 @@ impl App {
             self.say(TYPED);
         }
     }
+
+    /// Takes a key that is not for the question on top, if one is, and holds back one that may be. `false`: the key goes
+    /// its usual way.
+    pub(crate) fn at_question(&mut self, key: &KeyEvent) -> bool {
+        let chord = Chord::of(key);
+        let letter = chord.text().filter(|_| self.keys.pending.is_empty());
+        // Enter would send what was never read.
+        if self.write_held() && key.code == KeyCode::Enter {
+            return true;
+        }
+        let Some(layer) = self.layers.last().filter(|l| l.question(&self.model).is_some()) else {
+            if letter.is_some() {
+                self.wrote();
+            }
+            return false;
+        };
+        let Some(letter) = letter else { return false };
+        let status = layer.panel().status(&self.model);
+        let deaf = status.deaf || !layer.delay.is_over(&self.model);
+        let numbered = |of: usize| letter.to_digit(10).is_some_and(|n| (1..=of).contains(&(n as usize)));
+        let acts = match status.letters {
+            Letters::Write => return false,
+            _ if deaf => false,
+            Letters::Filter(of) if !numbered(of) => return false,
+            Letters::Filter(_) => true,
+            Letters::Number(of) => numbered(of),
+            Letters::Press => match self.keys.map.lookup(&self.scopes(), &[chord]) {
+                Lookup::Prefix => return false,
+                Lookup::Actions(_) => true,
+                Lookup::Nothing | Lookup::None => false,
+            },
+        };
+        if acts {
+            let until = self.model.mono + SILENCE;
+            self.keys.held = Some(HeldLetter { key: *key, layer: layer.id, until });
+        } else {
+            self.write(key);
+        }
+        true
+    }
+
+    /// Writes a letter that another key followed; `false`: there is none.
+    pub(crate) fn write_held(&mut self) -> bool {
+        let Some(held) = self.keys.held.take() else { return false };
+        self.write(&held.key);
+        true
+    }
+
+    /// Whether a letter has waited long enough.
+    pub(crate) fn has_due_letter(&self) -> bool {
+        self.keys.held.as_ref().is_some_and(|held| held.until <= self.clock.mono())
+    }
+
+    /// Lets a letter act that no other key followed. When its question is gone or takes no input, it is writing.
+    pub(crate) fn release_letter(&mut self) {
+        let Some(held) = self.keys.held.take_if(|held| held.until <= self.model.mono) else { return };
+        self.frame.dirty = true;
+        let takes = |l: &&Layer| {
+            l.id == held.layer && l.delay.is_over(&self.model) && !l.panel().status(&self.model).deaf
+        };
+        if self.layers.last().filter(takes).is_some() {
+            self.press(&held.key);
+        } else {
+            self.write(&held.key);
+        }
+    }
+
+    /// Puts a letter at a question into the draft, whatever it is bound to there: the question is folded.
+    fn write(&mut self, key: &KeyEvent) {
+        if let Some(c) = Chord::of(key).text() {
+            self.paste_at_question(c.encode_utf8(&mut [0; 4]));
+        }
+    }
+
+    /// Puts text at a question into the draft.
+    pub(crate) fn paste_at_question(&mut self, text: &str) {
+        self.fold_top();
+        self.typed_elsewhere(PanelInput::Paste(text));
+        let key = self.keys.map.describe(Action("global.answer"), &self.scopes());
+        let waits = !self.model.questions.open.is_empty() && self.layers.is_empty();
+        let answer =
+            key.filter(|_| waits).map_or_else(String::new, |key| format!(": {key} answers the question"));
+        self.say_of_keys(format!("You write a message{answer}"));
+    }
+
+    /// Whether pasted text is not for the question on top, if one is.
+    pub(crate) fn pastes_past(&self) -> bool {
+        self.layers.last().filter(|l| l.question(&self.model).is_some()).is_some_and(|l| {
+            let status = l.panel().status(&self.model);
+            match status.letters {
+                Letters::Write => false,
+                Letters::Filter(_) => status.deaf || !l.delay.is_over(&self.model),
+                Letters::Press | Letters::Number(_) => true,
+            }
+        })
+    }
 }
 
 #[cfg(test)]
 #[path = "decisions_tests.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "typing_tests.rs"]
+mod typing_tests;

@@ -211,7 +211,8 @@ fn escape(app: &mut App) -> Vec<Effect> {
                 _ => {}
             }
             // A question that was closed without an answer is put aside.
-            if escape_step == EscapeStep::Layer {
+            let open = app.layers.iter().any(|l| Owner::Layer(l.id) == top);
+            if escape_step == EscapeStep::Layer && !open {
                 app.questions.aside.extend(question);
             }
         }
@@ -317,7 +318,8 @@ fn ending(model: &Model) -> String {
 
 fn answer(app: &mut App) -> Vec<Effect> {
     if !app.open_ask(true) {
-        app.say("No question is waiting");
+        let shown = app.layers.iter().any(|l| l.question(&app.model).is_some());
+        app.say(if shown { "Answer the question on the screen first" } else { "No question is waiting" });
     }
     Vec::new()
 }

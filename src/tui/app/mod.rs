@@ -4,7 +4,6 @@
 pub(crate) mod deadline;
 pub(crate) mod decisions;
 pub mod effect;
-pub(crate) mod folded;
 pub mod global;
 pub(crate) mod inbox;
 pub mod msg;
@@ -81,6 +80,7 @@ impl App {
                 half: false,
                 size: Rect::new(0, 0, 80, 24),
                 areas: None,
+                shows_folded: false,
                 notice_actions: Vec::new(),
                 header_clicks: Vec::new(),
                 boxes: Vec::new(),
@@ -130,7 +130,10 @@ impl App {
     /// Takes one message in. Work for the loop is in [`App::take_tasks`] afterwards.
     pub fn update(&mut self, msg: Msg) {
         self.tick_clock();
-        self.release_letter();
+        // A letter acts when a timer fires: with keys or text before the screen it was the first of a word.
+        if matches!(msg, Msg::Tick) {
+            self.release_letter();
+        }
         // A change that is not drawn yet stays to be drawn, whatever this message is.
         let before = std::mem::replace(&mut self.frame.dirty, true);
         match msg {

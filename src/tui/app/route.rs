@@ -285,8 +285,8 @@ impl App {
         let model = &self.model;
         self.layers.retain(|l| l.question(model).is_some());
         // What was put aside opens again when a pane is left, not when its own dialog is.
-        if view == View::Composer && self.screen.focus != view && self.layers.is_empty() {
-            self.questions.aside.clear();
+        if view == View::Composer && self.layers.is_empty() {
+            self.left_pane();
         }
         self.leave_asks();
         let wide = self.screen.areas.as_ref().is_some_and(|a| {

@@ -82,6 +82,11 @@ impl Layer {
         self.delayed = delay.is_some();
     }
 
+    /// It is not on the screen, and nothing of it changes by itself.
+    pub(crate) fn was_hidden(&mut self) {
+        self.panel.was_hidden();
+    }
+
     /// Its cells with a spinner, as drawn last.
     pub(crate) fn spinners(&self) -> &[Position] {
         self.panel.spinners()
@@ -120,6 +125,8 @@ pub(crate) struct Screen {
     pub(crate) size: Rect,
     /// As drawn last; for the mouse and for moving the focus by direction.
     pub(crate) areas: Option<Areas>,
+    /// The last frame had room for the folded question.
+    pub(crate) shows_folded: bool,
     /// What a click on each row of the notice bar does.
     pub(crate) notice_actions: Vec<Option<&'static str>>,
     /// What a click on columns of the header does.
@@ -163,16 +170,14 @@ pub(crate) struct HeldLetter {
     pub(crate) until: Duration,
 }
 
-/// Questions that were put aside, and dialogs that open once the person is not typing.
+/// Questions that were put aside or are folded, and the set-up, which opens once the person is not typing.
 #[derive(Default)]
 pub(crate) struct QuestionState {
     pub(crate) aside: HashSet<AskId>,
     /// The question that is shown above the composer and takes no keys.
     pub(crate) folded: Option<Layer>,
-    /// The person answers questions: those behind the present one take keys when they open.
-    pub(crate) answering: bool,
-    /// When a key was pressed at a question last.
-    pub(crate) used: Option<Duration>,
+    /// Questions that waited behind one that took keys: they take keys when they open.
+    pub(crate) row: HashSet<AskId>,
     /// The main agent waited for the person when it was heard of last.
     pub(crate) waited: bool,
     /// Their dialogs, with unsent text.

@@ -34,7 +34,7 @@ impl App {
         }
     }
 
-    /// A key that is not held back: see [`crate::app::folded`].
+    /// A key that is not held back: see [`crate::app::decisions`].
     pub(crate) fn press(&mut self, key: &KeyEvent) {
         let chord = Chord::of(key);
         if let Some(KeyRouting::Raw { release }) = self.status_of(self.top()).map(|s| s.keys) {
@@ -145,9 +145,12 @@ impl App {
         let reply = self.with(top, |p, m| p.input(PanelInput::Paste(text), m));
         if let Some(Reply::Done(list)) = reply {
             self.effects(top, list);
+        } else if self.status_of(top).is_some_and(|s| s.question.is_some()) {
+            self.paste_at_question(text);
         } else if matches!(top, Owner::View(v) if v != View::Composer) {
             // Pasting with the focus in a pane means the composer: nothing else takes text.
-            self.screen.focus = View::Composer;
+            self.focus_composer();
+            self.wrote();
             if let Some(Reply::Done(list)) =
                 self.with(Owner::View(View::Composer), |p, m| p.input(PanelInput::Paste(text), m))
             {

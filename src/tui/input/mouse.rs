@@ -64,6 +64,9 @@ impl App {
             && view != self.screen.focus
             && view != View::Conversation
         {
+            if view == View::Composer {
+                self.left_pane();
+            }
             self.screen.focus = view;
         }
         match self.with(owner, |p, m| p.input(PanelInput::Mouse(event, area), m)) {

@@ -33,7 +33,7 @@ pub trait SlashCommand: Sync {
         None
     }
 
-    /// It stops, ends or takes something away: no list selects it by itself.
+    /// It stops, ends or takes something away, or begins a turn: a list that was just opened does not take it.
     fn ends(&self) -> bool {
         false
     }

@@ -102,9 +102,6 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
     if !last.slices.same(slices, Slice::SHARED) {
         return None;
     }
-    if app.questions.folded.as_ref().is_some_and(|l| !l.is_drawn(&app.model, slices, false)) {
-        return None;
-    }
     let late = app.frame.chrome_wake.is_some_and(|w| w <= app.model.mono);
     let notices = (late || !last.slices.same(slices, CHROME)).then(|| app.notice_lines(buf.area));
     let rows = notices.as_ref().map_or(last.parts.request.notices, |lines| lines.len() as u16);
@@ -118,6 +115,10 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
         return None;
     }
     let covered = overlay::is_covered(&layers, &areas, buf.area, cover.spare);
+    let folded = app.questions.folded.as_ref().filter(|_| areas.folded.area() > 0 && !covered);
+    if folded.is_some_and(|l| !l.is_drawn(&app.model, slices, false)) {
+        return None;
+    }
     app.frame.drawn.clear();
     let mut cursor = if covered { None } else { panels(app, &areas, &layers, &scopes, slices, buf) };
     // Measuring a dialog may change its hints: header and footer come after it.

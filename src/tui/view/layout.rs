@@ -258,7 +258,7 @@ fn narrow(w: &LayoutRequest, class: SizeClass) -> Areas {
     let notices = if is_full(w) { 0 } else { w.notices.min(1).min(s.height.saturating_sub(composer + 3)) };
     let above = s.height - 1 - composer - notices;
     // Two rows of the conversation stay in view.
-    let folded = if is_full(w) { 0 } else { w.folded.min(above.saturating_sub(2)) };
+    let folded = if is_full(w) { 0 } else { in_sight(w.folded.min(above.saturating_sub(2))) };
     let main = above - folded;
     let band = row(s, above + notices, composer);
     Areas {
@@ -277,6 +277,11 @@ fn narrow(w: &LayoutRequest, class: SizeClass) -> Areas {
         start: NONE,
         footer: row(s, s.height - 1, 1),
     }
+}
+
+/// In fewer rows a question cannot be read: it is not shown.
+fn in_sight(rows: u16) -> u16 {
+    if rows < 4 { 0 } else { rows }
 }
 
 fn is_full(w: &LayoutRequest) -> bool {
@@ -313,7 +318,7 @@ fn whole(w: &LayoutRequest, class: SizeClass) -> Areas {
     // A blank row alone says nothing.
     let notices = if notices > blank { notices } else { 0 };
     let above = band_top - rule - notices;
-    let folded = if alone { 0 } else { w.folded.min(above.saturating_sub(top + 3)) };
+    let folded = if alone { 0 } else { in_sight(w.folded.min(above.saturating_sub(top + 3))) };
     let body = above - folded;
     let band = row(s, band_top, composer);
     let inside = trimmed(band, PADDING, PADDING);

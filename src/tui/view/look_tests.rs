@@ -44,8 +44,7 @@ fn notices_lie_on_the_band_of_the_composer() {
         scene::play(&mut r);
         retrying(&mut r);
         let band = r.app.themes.current().style(Role::Band).bg.unwrap();
-        let bars: Vec<u16> =
-            ["Retry 2 of 5", "queue 1:", "Waiting for your answer"].map(|w| row(&r, w)).to_vec();
+        let bars: Vec<u16> = ["Retry 2 of 5", "queue 1:", "Steer the turn"].map(|w| row(&r, w)).to_vec();
         for y in bars[0]..=bars[2] {
             let cells = |x: u16| r.buffer().cell((x, y)).unwrap();
             assert!((0..width).all(|x| cells(x).bg == band), "{width}x{height}, row {y}: {}", r.screen());
@@ -57,8 +56,8 @@ fn notices_lie_on_the_band_of_the_composer() {
         let above = r.buffer().cell((1, bars[0] - 1)).unwrap().bg;
         assert_eq!(above == band, air == 1, "{}", r.screen());
         // The words begin where those of the composer do, behind a sign and a blank.
-        assert_eq!(column(&r, "queue 1:"), column(&r, "Waiting for your answer") + 2, "{}", r.screen());
-        assert_eq!(column(&r, "Retry 2 of 5"), column(&r, "Waiting for your answer") + 2, "{}", r.screen());
+        assert_eq!(column(&r, "queue 1:"), column(&r, "Steer the turn") + 2, "{}", r.screen());
+        assert_eq!(column(&r, "Retry 2 of 5"), column(&r, "Steer the turn") + 2, "{}", r.screen());
     }
 }
 

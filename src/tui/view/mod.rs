@@ -22,7 +22,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::App;
-use crate::app::state::Owner;
+use crate::app::state::{Layer, Owner};
 use crate::model::Revisions;
 use crate::panel::composer::Composer;
 use crate::panel::conversation::empty;
@@ -114,6 +114,7 @@ impl App {
         let notices = self.notice_lines(buf.area);
         let request = layout_request::request(self, buf.area, notices.len() as u16);
         let areas = layout::layout(&request);
+        self.screen.shows_folded = areas.folded.area() > 0;
         frame::grounds(self, &areas, &cx!(self, &scopes, false), buf);
         if areas.class == SizeClass::Tiny {
             let style = self.themes.current().style(Role::Strong);
@@ -133,6 +134,7 @@ impl App {
         let below = self.view_scopes();
         let mut cursor = None;
         self.views.iter_mut().for_each(ViewPanel::was_hidden);
+        self.questions.folded.iter_mut().for_each(Layer::was_hidden);
         for part in areas.parts() {
             let skip = covered
                 || (part.view == View::Composer && docked.is_some())
@@ -309,8 +311,10 @@ impl App {
             all.push(Some(now + Duration::from_secs(1)));
         }
         if self.layers.is_empty() && self.questions.first_run && self.model.engine.ready {
-            let quiet = self.keys.typed.map_or(now, |t| t + crate::app::folded::QUIET);
-            all.push(Some(quiet).filter(|t| *t > now));
+            all.push(self.quiet_from().filter(|t| *t > now));
+        }
+        if self.is_folded_hidden() && self.layers.is_empty() {
+            all.push(self.quiet_from().filter(|t| *t > now));
         }
         all.push(self.keys.held.as_ref().map(|held| held.until));
         all.into_iter().flatten().min()

@@ -67,6 +67,7 @@ fn taken(columns: u16, rows: u16) {
     term.wait("the question about the edited text alone", |s| {
         s.contains("Read them twice.") && !s.contains("Read them once.")
     });
+    crate::screen::unfold(&mut term);
     let_deafness_pass();
     term.keys("y");
     term.wait_text("The skill is saved.");
@@ -115,6 +116,7 @@ fn an_edit_with_a_mistake_is_asked_about_again_and_nothing_of_it_is_lost() {
     term.wait("the question without a fault", |s| {
         s.contains("Read them twice.") && s.contains("How to read") && !words(s).contains("cannot be used")
     });
+    crate::screen::unfold(&mut term);
     let_deafness_pass();
     term.keys("y");
     term.wait_text("The skill is saved.");

@@ -69,8 +69,8 @@ fn a_sentence_answers_nothing(columns: u16, rows: u16) {
     term.wait_text("It is done.");
     let last = model.asked().pop().unwrap()["messages"].to_string();
     assert!(last.contains("no") && !last.contains("or so"), "the draft was never sent: {last}");
-    term.keys("\x04");
-    assert_eq!(term.wait_exit(), 0);
+    crate::screen::idle(&term);
+    assert_eq!(crate::screen::quit(&mut term), 0);
 }
 
 #[test]

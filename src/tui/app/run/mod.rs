@@ -169,6 +169,8 @@ impl Loop {
         }
         if read {
             self.read(ready);
+        } else if self.app.has_due_letter() {
+            self.take(Msg::Tick);
         }
         self.outbox.offer();
         self.rest();

@@ -252,6 +252,7 @@ fn own_item(command: &PromptCommand) -> Item {
     let name = name.map_or_else(|| format!("/{}", command.name), str::to_owned);
     Item {
         more: format!("/{} command", command.name),
+        decides: true,
         ..Item::new(format!("slash {}", command.name), command.help()).group(MORE).detail("").detail(name)
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct AnswerState {
     pub(super) delay: InputDelay,
     /// The answer is on its way to the engine.
     pub(super) sent: bool,
+    /// It was drawn last without the keys.
+    pub(super) covered: bool,
     /// Feedback on the last input: one sentence.
     pub(super) feedback: Option<String>,
 }
@@ -37,7 +39,7 @@ impl AnswerState {
     /// The dialog is on the screen again.
     pub(super) fn resume(&mut self) {
         self.delay.restart();
-        self.feedback = None;
+        (self.sent, self.feedback) = (false, None);
     }
 
     /// Takes the engine's reply to the answer. `true`: it was refused, and can be given again.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::model::Model;
 use crate::panel::DrawCx;
 
-/// The notice for words that are typed into a question.
+/// The notice for words that are typed into a dialog of the screen's own that decides something.
 pub(crate) const TYPED: &str = "Answer first, or press Esc to decide later";
 
 /// The delay of one dialog. Its length is the setting `ui.approval_deaf`.

@@ -129,7 +129,9 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
 /// What can be written, and the keys that begin something else than a message.
 fn placeholder(cx: &DrawCx<'_>, at: Rect, buf: &mut Buffer) {
     let to = cx.model.shown.as_ref().map(|a| cx.model.name_of(a));
-    if !cx.model.questions.open.is_empty() {
+    // A message would wait behind the question.
+    let agent = cx.model.shown_agent();
+    if cx.model.questions.open.iter().any(|a| a.agent == agent) {
         let words = format!("Waiting for your answer ({})", cx.key("global.answer"));
         draw::text(buf, at, &words, cx.theme.style(Role::Waiting));
         return;

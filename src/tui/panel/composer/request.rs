@@ -25,7 +25,7 @@ pub enum ComposerRequest {
 pub(crate) fn keep_unsent(text: Option<String>) -> Reply {
     let Some(text) = text else { return Reply::Ignored };
     let keep = ComposerRequest::Keep(Message::text(text));
-    let said = "The question is closed. Your unsent text is in the composer's history";
+    let said = "Your unsent text is in the composer's history";
     Reply::Done(vec![
         Effect::Tell(View::Composer, Box::new(keep)),
         Effect::Toast(Notice::new(NoticeKind::Info, said)),

@@ -34,6 +34,10 @@ impl SlashCommand for Init {
         "/init [WISHES]"
     }
 
+    fn ends(&self) -> bool {
+        true
+    }
+
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
         let message = Message::text(message(args));
         Ok(vec![Effect::send(CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))])

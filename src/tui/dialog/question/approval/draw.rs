@@ -41,7 +41,9 @@ impl Approval {
     /// The target is drawn whole in the title, so it is not repeated in the text.
     pub(super) fn has_target_in_title(&self, model: &Model) -> bool {
         let room = usize::from(model.window.screen.0.saturating_sub(SIDES));
-        let state = width(self.state(model).line(false).text()) + 3;
+        // Beside the state stands the key that unfolds it.
+        let hint = if self.answer_state.covered { 22 } else { 0 };
+        let state = width(self.state(model).line(false).text()) + 3 + hint;
         // Two columns for the sign before it.
         self.facts.target.is_some() && is_roomy(model) && self.words(model, true).width() + 2 + state <= room
     }
@@ -62,7 +64,7 @@ impl Approval {
             buttons::rows(&all.iter().map(|l| l.1.clone()).collect::<Vec<_>>(), columns)
         };
         let short = self.labelled(&key, columns, false);
-        if self.is_read() || self.covered {
+        if self.is_read() || self.answer_state.covered {
             return short;
         }
         let long = self.labelled(&key, columns, true);
@@ -129,6 +131,7 @@ impl Approval {
 
     pub(super) fn lay_out(&mut self, area: Rect, cx: &DrawCx<'_>) {
         let columns = area.width;
+        self.answer_state.covered = !cx.focus;
         let elsewhere = (self.has_target_in_title(cx.model), self.rule_fits(columns));
         if self.elsewhere != elsewhere {
             self.elsewhere = elsewhere;
@@ -139,7 +142,6 @@ impl Approval {
         let parts = self.parts(area, cx.model);
         self.text.measure(usize::from(columns), usize::from(parts.text.height), cx.focus);
         self.answer_state.delay.note_drawn(cx);
-        self.covered = !cx.focus;
         self.spots.clear();
         if self.fields.mode != KeyTarget::Buttons {
             return;
@@ -199,7 +201,7 @@ impl Approval {
             field::draw(edit, parts.field, buf, cx.theme);
             return;
         }
-        let off = !self.answer_state.accepts(cx.model);
+        let off = !self.answer_state.accepts(cx.model) || cx.delay.is_some();
         let labels = self.labels(|id| cx.key(id), parts.buttons.width);
         for ((b, spot), (_, text)) in self.spots.iter().zip(&labels) {
             let face = match (off || self.unread(*b), *b == self.focus) {

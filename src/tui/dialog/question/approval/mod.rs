@@ -160,8 +160,6 @@ pub struct Approval {
     armed: bool,
     focus: Button,
     answer_state: AnswerState,
-    /// It was drawn last without the keys.
-    covered: bool,
     /// Where the buttons were drawn.
     spots: Vec<(Button, Rect)>,
     /// The target stands in the title, and the rule on its button: not in the text.
@@ -196,7 +194,6 @@ impl Approval {
             colours: DiffColours::default(),
             armed: false,
             answer_state: AnswerState::default(),
-            covered: false,
             spots: Vec::new(),
             elsewhere: (false, false),
             height: Cell::new(None),

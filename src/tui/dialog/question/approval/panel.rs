@@ -8,7 +8,7 @@ impl Panel for Approval {
         let writing = self.fields.mode != KeyTarget::Buttons;
         let scope = if writing { "approval_text" } else { "approval" };
         let escape = writing.then_some(EscapeStep::Popup);
-        let letters = if writing { Letters::Write } else { Letters::Press };
+        let letters = if writing && !self.answer_state.sent { Letters::Write } else { Letters::Press };
         PanelStatus::question(scope, self.ask.id)
             .escape(escape)
             .state(self.state(model))
@@ -32,7 +32,8 @@ impl Panel for Approval {
         if id.starts_with("edit.") || id == "approval.send" || id == "approval.newline" {
             let Some(edit) = self.fields.active_mut() else { return Reply::done() };
             match id {
-                "approval.send" => return if self.answer_state.sent { Reply::done() } else { self.send() },
+                "approval.send" if !self.answer_state.takes(model) => return Reply::done(),
+                "approval.send" => return self.send(),
                 "approval.newline" => edit.insert("\n"),
                 id => {
                     edit.act(id);
@@ -193,6 +194,6 @@ impl Approval {
     fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
         let delay = self.answer_state.delay.remaining(cx.model).filter(|_| cx.focus);
         let until = cx.model.questions.deadlines.get(&self.ask.id).map(|t| tick(t.saturating_sub(cx.mono)));
-        delay.into_iter().chain(until).chain(self.colours.wake()).min()
+        delay.into_iter().chain(cx.delay).chain(until).chain(self.colours.wake()).min()
     }
 }

@@ -209,6 +209,7 @@ impl Clarify {
     fn letters(&self) -> Letters {
         let numbers = if self.filter.is_empty() { self.options.choices.len() } else { 0 };
         match (self.writing, self.filters()) {
+            _ if self.answer_state.sent => Letters::Press,
             (true, _) if self.own.is_empty() && self.options.choices.is_empty() => Letters::Filter(0),
             (true, _) => Letters::Write,
             (false, true) => Letters::Filter(numbers),
@@ -280,8 +281,13 @@ impl Clarify {
         match escape_step {
             EscapeStep::Popup => self.writing = false,
             EscapeStep::Search => {
+                // What matches nothing may have been a message.
+                let words = self.unmatched();
                 self.filter.take();
                 self.search();
+                if words.is_some() {
+                    return keep_unsent(words);
+                }
             }
             EscapeStep::Layer => return Reply::with(Effect::Pop),
             _ => {}
@@ -296,7 +302,14 @@ impl Clarify {
 
     fn unsent_text(&self) -> Option<String> {
         let own = self.own.text().trim();
-        (!self.answer_state.sent && !own.is_empty()).then(|| own.to_owned())
+        let own = (!own.is_empty()).then(|| own.to_owned());
+        own.or_else(|| self.unmatched()).filter(|_| !self.answer_state.sent)
+    }
+
+    /// The words of the filter, where no answer has them.
+    fn unmatched(&self) -> Option<String> {
+        let words = self.filter.text().trim();
+        (self.found.is_empty() && !words.is_empty()).then(|| words.to_owned())
     }
 
     fn on_answer(&mut self, event: &Event) -> Reply {

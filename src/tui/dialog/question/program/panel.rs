@@ -10,7 +10,7 @@ impl Panel for Question {
         // A button that does what Escape does names the key.
         let leave = if self.escape.is_some() && !self.writing { "" } else { "later" };
         let escape = self.writing.then_some(EscapeStep::Popup);
-        let letters = if self.writing { Letters::Write } else { Letters::Press };
+        let letters = if self.writing && !self.answer_state.sent { Letters::Write } else { Letters::Press };
         let status = PanelStatus::question(scope, self.ask.id).escape(escape).state(state);
         PanelStatus { leave, ..status.input(letters, !self.answer_state.accepts(model)) }
     }
@@ -111,7 +111,8 @@ impl Panel for Question {
         self.text.measure(usize::from(area.width), usize::from(text.height), cx.focus);
         self.answer_state.delay.note_drawn(cx);
         self.spots = if self.writing { Vec::new() } else { buttons::spots(&labels, below) };
-        Refresh::after(self.answer_state.delay.remaining(cx.model).filter(|_| cx.focus))
+        let delay = self.answer_state.delay.remaining(cx.model).filter(|_| cx.focus);
+        Refresh::after(delay.into_iter().chain(cx.delay).min())
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -140,7 +141,7 @@ impl Panel for Question {
             input::draw(&self.field, room, buf, cx.theme.style(Role::Text));
             return;
         }
-        let off = !self.answer_state.accepts(cx.model);
+        let off = !self.answer_state.accepts(cx.model) || cx.delay.is_some();
         for (n, (label, spot)) in labels.iter().zip(&self.spots).enumerate() {
             let face = match (off || self.unread(n), n == self.focus) {
                 (true, _) => Face::Off,
@@ -202,7 +203,7 @@ impl Question {
             return Reply::done();
         }
         match self.escape.clone() {
-            Some(_) if !self.answer_state.accepts(model) => Reply::done(),
+            Some(_) if !self.answer_state.takes(model) => Reply::done(),
             Some(reply) => self.put_off(reply),
             None => Reply::with(Effect::Pop),
         }
