@@ -80,8 +80,12 @@ fn asks_about(screen: &str, what: &str) -> bool {
 /// Waits for the question about `what` until its buttons accept keys; returns the screen.
 pub(crate) fn asked(term: &mut Term, what: &str) -> String {
     term.wait(&format!("the question about {what}"), |s| asks_about(s, what));
-    unfold(term);
-    term.wait_cells("buttons that listen", listens);
+    // The words that it is folded may be drawn after the others.
+    let heard = poll(TIMEOUT, || {
+        unfold(term);
+        term.looks(listens).then_some(())
+    });
+    assert!(heard.is_some(), "no buttons that listen:\n{}", term.screen());
     term.screen()
 }
 
