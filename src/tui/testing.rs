@@ -50,6 +50,19 @@ pub struct Robot {
     looked: Option<u64>,
 }
 
+/// Numbers that look random, the same in each run with the same seed (xorshift; not 0).
+pub struct Random(pub u64);
+
+impl Random {
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
 /// Values by name that all tests of the process share: a keymap or theme is read from its file once, not for each of the
 /// thousands of screens.
 type Shared<T> = Mutex<BTreeMap<String, T>>;
@@ -246,7 +259,7 @@ impl Robot {
         }
     }
 
-    /// A person who answers presses no other key at once. (What several keys do is tried where they are sent one by one.)
+    /// Waits until a letter at a question acts. (Keys in a row are tried where they are sent one by one.)
     fn silence(&mut self) {
         if let Some(until) = self.app.keys.held.as_ref().map(|held| held.until) {
             self.wait(until.saturating_sub(self.app.model.mono));

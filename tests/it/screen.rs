@@ -80,7 +80,7 @@ fn asks_about(screen: &str, what: &str) -> bool {
 /// Waits for the question about `what` until its buttons accept keys; returns the screen.
 pub(crate) fn asked(term: &mut Term, what: &str) -> String {
     term.wait(&format!("the question about {what}"), |s| asks_about(s, what));
-    // The words that it is folded may be drawn after the others.
+    // The words in the title of a folded question may be drawn after the others.
     let heard = poll(TIMEOUT, || {
         unfold(term);
         term.looks(listens).then_some(())
@@ -89,7 +89,7 @@ pub(crate) fn asked(term: &mut Term, what: &str) -> String {
     term.screen()
 }
 
-/// What a question says that takes no keys.
+/// The words in the title of a folded question.
 pub(crate) const FOLDED: &str = "Ctrl-X a answers";
 
 /// Gives the keys to a question that came while the test was typing.

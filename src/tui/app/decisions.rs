@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::app::App;
-use crate::app::state::{HeldLetter, Layer};
+use crate::app::state::HeldLetter;
 use crate::dialog::question::input_delay::TYPED;
 use crate::keymap::action::Action;
 use crate::keymap::vocabulary::Vocabulary;
@@ -32,9 +32,8 @@ impl App {
         let mine = layer.panel().actions().iter().any(|s| s.action == action);
         // A list hands actions on to its source, and does not name all of them itself.
         if layer.question(&self.model).is_some() {
-            // Dialogs for questions of the engine apply these rules themselves, with a message for each case. This one
-            // was covered.
-            // What edits a text that was begun is always taken.
+            // Dialogs for questions of the engine apply these rules themselves, with a message for each case, but for the
+            // time after another dialog lay over them. An edit of a text that was begun is always taken.
             let field = layer.panel().status(&self.model).letters == Letters::Write;
             let edits = field && (action.0.ends_with(".newline") || action.0 == "clarify.mark");
             return mine && !edits && !layer.delay.take(&self.model);
@@ -68,21 +67,19 @@ impl App {
     pub(crate) fn at_question(&mut self, key: &KeyEvent) -> bool {
         let chord = Chord::of(key);
         let letter = chord.text().filter(|_| self.keys.pending.is_empty());
-        // Enter would send what was never read.
+        // Enter would send a message of one letter.
         if self.write_held() && key.code == KeyCode::Enter {
             return true;
         }
-        let Some(layer) = self.layers.last().filter(|l| l.question(&self.model).is_some()) else {
+        let Some((layer, letters, deaf)) = self.top_question() else {
             if letter.is_some() {
                 self.wrote();
             }
             return false;
         };
         let Some(letter) = letter else { return false };
-        let status = layer.panel().status(&self.model);
-        let deaf = status.deaf || !layer.delay.is_over(&self.model);
         let numbered = |of: usize| letter.to_digit(10).is_some_and(|n| (1..=of).contains(&(n as usize)));
-        let acts = match status.letters {
+        let acts = match letters {
             Letters::Write => return false,
             _ if deaf => false,
             Letters::Filter(of) if !numbered(of) => return false,
@@ -96,7 +93,7 @@ impl App {
         };
         if acts {
             let until = self.model.mono + SILENCE;
-            self.keys.held = Some(HeldLetter { key: *key, layer: layer.id, until });
+            self.keys.held = Some(HeldLetter { key: *key, layer, until });
         } else {
             self.write(key);
         }
@@ -119,10 +116,7 @@ impl App {
     pub(crate) fn release_letter(&mut self) {
         let Some(held) = self.keys.held.take_if(|held| held.until <= self.model.mono) else { return };
         self.frame.dirty = true;
-        let takes = |l: &&Layer| {
-            l.id == held.layer && l.delay.is_over(&self.model) && !l.panel().status(&self.model).deaf
-        };
-        if self.layers.last().filter(takes).is_some() {
+        if self.top_question().is_some_and(|(layer, _, deaf)| layer == held.layer && !deaf) {
             self.press(&held.key);
         } else {
             self.write(&held.key);
@@ -149,14 +143,19 @@ impl App {
 
     /// Whether pasted text is not for the question on top, if one is.
     pub(crate) fn pastes_past(&self) -> bool {
-        self.layers.last().filter(|l| l.question(&self.model).is_some()).is_some_and(|l| {
-            let status = l.panel().status(&self.model);
-            match status.letters {
-                Letters::Write => false,
-                Letters::Filter(_) => status.deaf || !l.delay.is_over(&self.model),
-                Letters::Press | Letters::Number(_) => true,
-            }
+        self.top_question().is_some_and(|(_, letters, deaf)| match letters {
+            Letters::Write => false,
+            Letters::Filter(_) => deaf,
+            Letters::Press | Letters::Number(_) => true,
         })
+    }
+
+    /// The layer of the question on top, what letters do in it, and whether it takes no input now.
+    fn top_question(&self) -> Option<(u64, Letters, bool)> {
+        let layer = self.layers.last()?;
+        let status = layer.panel().status(&self.model);
+        let deaf = status.deaf || !layer.delay.is_over(&self.model);
+        status.question.map(|_| (layer.id, status.letters, deaf))
     }
 }
 

@@ -23,18 +23,7 @@ use crate::dialog::confirm::Confirm;
 use crate::input::Input;
 use crate::keymap::Chord;
 use crate::shipped;
-use crate::testing::Robot;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
+use crate::testing::{Random, Robot};
 
 /// What words are made of, and the keys that end them.
 const KEYS: &str = "y n a s o r x d q e t i l c j k g u m 1 2 3 4 A D R Y T S K ! space enter enter enter tab backspace up down left";

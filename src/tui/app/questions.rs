@@ -67,12 +67,11 @@ impl App {
         if asked && self.unfold() {
             return true;
         }
-        // One lies on the other otherwise, and the key for one answers the next.
+        // Of two dialogs that lie on each other, the key for one would answer the next.
         if self.layers.iter().any(|l| l.question(&self.model).is_some()) {
             return false;
         }
-        let shown: Vec<AskId> = self.shown_questions().collect();
-        let waits = |id: &AskId| !shown.contains(id) && (asked || !self.questions.aside.contains(id));
+        let waits = |id: &AskId| asked || !self.questions.aside.contains(id);
         let Some(id) = self.model.questions.open.iter().map(|a| a.id).find(waits) else { return false };
         if asked {
             self.questions.aside.clear();
@@ -141,7 +140,7 @@ impl App {
 
     /// Closes dialogs whose question is answered. Unsent text in them is kept.
     fn drop_answered(&mut self) {
-        // Who was writing in the dialog goes on writing.
+        // Text that is being written in a dialog goes on in the draft.
         let gone_from = self.layers.last().filter(|l| {
             let status = l.panel().status(&self.model);
             let open = status.question.is_none_or(|id| self.model.questions.open.iter().any(|a| a.id == id));
@@ -206,10 +205,6 @@ impl App {
         }
     }
 
-    fn shown_questions(&self) -> impl Iterator<Item = AskId> {
-        self.dialogs().filter_map(|l| l.question(&self.model))
-    }
-
     /// Whether the person writes: a question that opens now takes no keys.
     pub(crate) fn is_writing(&self) -> bool {
         self.typing() || !self.is_empty(COMPOSER)
@@ -226,7 +221,7 @@ impl App {
     }
 
     /// Shows the dialog of a question above the composer.
-    pub(crate) fn open_folded(&mut self, mut panel: Box<dyn Panel>) {
+    fn open_folded(&mut self, mut panel: Box<dyn Panel>) {
         let id = self.router.fresh();
         let reply = panel.handle(PanelEvent::Opened, &self.model);
         self.questions.folded = Some(Layer::new(id, panel));
@@ -261,7 +256,7 @@ impl App {
     }
 
     /// Notes the questions that wait behind the one that takes keys now: they take keys, too.
-    pub(crate) fn take_row(&mut self) {
+    fn take_row(&mut self) {
         let aside = &self.questions.aside;
         let open = self.model.questions.open.iter().map(|a| a.id);
         self.questions.row = open.filter(|id| !aside.contains(id)).collect();

@@ -1,4 +1,4 @@
-//! U11: a typist who does not look at the screen, at human speeds, while questions open.
+//! U11: typing without a look at the screen, at human speeds, while questions open.
 
 use tiller_protocol::command::AskCommand;
 use tiller_protocol::event::{AskEvent, StateEvent};
@@ -7,18 +7,7 @@ use tiller_protocol::{AgentId, AgentState, AgentView, Ask, AskBody, AskId, Comma
 use super::*;
 use crate::app::msg::Msg;
 use crate::input::Input;
-use crate::testing::Robot;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
+use crate::testing::{Random, Robot};
 
 /// Words with letters that answer questions, alone and at the start of words.
 const WORDS: &str =
@@ -176,7 +165,7 @@ fn approval() -> Ask {
     questions().into_iter().find(|a| matches!(a.body, AskBody::Permission(_))).unwrap()
 }
 
-/// The tests above can fail: who unfolds it and presses one key answers.
+/// The tests above can fail: one key answers an unfolded question.
 #[test]
 fn unfolded_by_an_action_or_a_click_it_takes_one_letter() {
     use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -284,7 +273,7 @@ fn what_was_put_aside_comes_back_when_a_pane_is_left_and_when_the_turn_waits() {
             r.event(EventBody::State(StateEvent::AgentChanged { view: row(state) }));
         }
         assert!(shown(&r), "the turn waits\n{}", r.screen());
-        // Folded, Escape says the same.
+        // Escape does the same to a folded question.
         r.run("esc; type words");
         r.event(EventBody::State(StateEvent::AgentChanged { view: row(AgentState::Running) }));
         r.event(EventBody::State(StateEvent::AgentChanged { view: row(AgentState::Waiting) }));
@@ -395,7 +384,7 @@ fn what_is_written_at_a_question_is_kept_literally() {
     assert_eq!(draft(&r), "some words", "{}", r.screen());
 }
 
-/// Where there is no room beside a pane it is told of, costs nothing, and opens when the person pauses.
+/// Without room beside a pane a folded question stands in the header, costs nothing, and opens in a pause.
 #[test]
 fn a_folded_question_without_room_opens_in_a_pause() {
     let ui = tiller_config::schema::Ui { approval_timeout: 60, ..tiller_config::schema::Ui::default() };

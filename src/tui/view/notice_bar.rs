@@ -119,7 +119,7 @@ fn tour(cx: &DrawCx<'_>, width: u16, waits: bool, out: &mut Vec<NoticeLine>) {
     let fits = whole.width() + usize::from(first.right()) + 2 <= usize::from(width);
     out.push(NoticeLine { text: if fits { whole } else { line(false) }, ..first });
     let width = usize::from(width).clamp(20, 102);
-    // What the step asks for would wait behind the question.
+    // A message of this step would wait behind the question.
     let text = match waits {
         true => {
             format!("A question waits: press {} and answer it first. {}", cx.key("global.answer"), step.text)

@@ -9,7 +9,7 @@ use crate::common::{Place, let_pass, wait};
 use crate::scenario::Model;
 use crate::screen::{FOLDED, answer, asked};
 
-/// Types as a person does who does not look at the screen.
+/// Types at a human speed.
 fn type_slowly(term: &mut Term, text: &str) {
     for (n, c) in text.chars().enumerate() {
         term.keys(c.encode_utf8(&mut [0; 4]));
@@ -55,7 +55,7 @@ fn a_sentence_answers_nothing(columns: u16, rows: u16) {
     term.wait("the question again", |s| s.contains("wants to") && s.contains(FOLDED));
     answer(&mut term, "b.txt", "y");
     wait("the other file", || place.work.join("b.txt").exists());
-    // A question of the model: Escape is "later" there, too, and the composer says what waits.
+    // A question of the model: Escape is "later" there, too, and the composer names what waits.
     term.wait_text("Question from main");
     crate::screen::unfold(&mut term);
     term.keys("\x1b");

@@ -29,7 +29,7 @@ pub(crate) struct LayerArea {
     pub(in crate::view) floats: bool,
     /// It answers a question: a bar at its left says so.
     pub(super) asks: bool,
-    /// It takes no keys: the title says which one changes that.
+    /// It takes no keys: its title names the key that changes that.
     pub(super) folded: bool,
 }
 

@@ -23,22 +23,11 @@ use crate::app::msg::Msg;
 use crate::app::state::Owner;
 use crate::input::Input;
 use crate::keymap::Chord;
-use crate::testing::Robot;
+use crate::testing::{Random, Robot};
 
 /// Events of the quick form; the full one is run by name.
 const QUICK: u32 = 50_000;
 const FULL: u32 = 1_000_000;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
 
 /// Keys that say yes, and Enter, which may to what is harmless.
 const YES: [&str; 6] = ["y", "s", "A", "3", "4", "6"];
