@@ -25,7 +25,7 @@
 //! | [`config`] | layered settings with line-numbered errors | protocol, fs |
 //! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
 //! | [`provider`] | model servers, and the built-in demo model | protocol, http, config |
-//! | [`tool`] | what the model can do, one file each | protocol, fs, http |
+//! | [`tool`] | what the model can do, one file each | protocol, text, fs, http |
 //! | `seccomp` | system calls that wait for a supervisor, the heap's arenas: the one place with unsafe code | no other room |
 //! | [`sandbox`] | commands confined by the kernel: policy, launcher, supervisor, self-test | protocol, fs, shell, tool, seccomp |
 //! | [`terminals`] | terminals elsewhere: containers, other machines, and the files there | protocol, config, tool |

@@ -1,11 +1,11 @@
 //! Resources and prompts, read for a message of the person.
 
+use crate::result::clean;
 use rmcp::model::{ContentBlock, PromptMessage, ResourceContents, Role};
 use serde_json::{Map, Value};
 use tiller_protocol::Part;
 use tiller_protocol::mcp::{McpArgumentView, McpPromptView, McpResourceView};
 use tiller_protocol::nearest::nearest;
-use tiller_tool::text::clean;
 
 use crate::hub::Hub;
 use crate::result::{PICTURES, contents, picture};

@@ -4,12 +4,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::result::clean;
 use rmcp::model::{Prompt, Resource};
 use rmcp::service::{Peer, RoleClient};
 use serde::{Deserialize, Serialize};
 use tiller_protocol::lock;
 use tiller_protocol::mcp::{McpArgumentView, McpPromptView, McpResourceView};
-use tiller_tool::text::clean;
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 

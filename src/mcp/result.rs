@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use tiller_protocol::Part;
-use tiller_tool::text::clean;
+use tiller_tool::foreign::seen;
 
 /// Maximum number of parts of a result.
 const PARTS: usize = 100;
@@ -50,6 +50,11 @@ pub(crate) fn parts(result: &CallToolResult) -> Vec<Part> {
     let mut parts = if text.is_empty() { Vec::new() } else { vec![Part::Text { text }] };
     parts.extend(pictures);
     parts
+}
+
+/// Text of a server without what could control a terminal or hide words.
+pub(crate) fn clean(bytes: &[u8]) -> String {
+    seen(&tiller_tool::text::clean(bytes))
 }
 
 /// The text of a resource.

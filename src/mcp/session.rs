@@ -12,6 +12,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use serde_json::{Map, Value};
 use tiller_tool::ToolCx;
+use tiller_tool::foreign::seen;
 use tiller_tool::text::visible;
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +54,7 @@ impl std::fmt::Display for CallError {
 
 impl Connection {
     fn failed(&self, error: ServiceError) -> CallError {
-        let cut = |text: &str| -> String { visible(text).chars().take(2000).collect() };
+        let cut = |text: &str| -> String { visible(&seen(text)).chars().take(2000).collect() };
         let challenge = error.auth_challenge().map(str::to_owned);
         if error.is_authorization_required() || challenge.is_some() {
             return CallError::Login(challenge);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tiller_config::McpServer;
+use tiller_tool::foreign::unframed;
 use tiller_tool::shell::Bounds;
 use tiller_tool::testing::Bench;
 use tiller_tool::{ChildEnv, Tool};
@@ -100,9 +101,12 @@ impl Rig {
         self.hub.add(servers);
     }
 
-    /// What a model reads of a call of `echo`.
+    /// What a model reads of a call of `echo`. Text of the server is in a frame, which is taken off here.
     pub(crate) async fn echo(&self, server: &str, text: &str) -> String {
-        self.call(json!({"server": server, "tool": "echo", "arguments": {"text": text}})).await
+        let said = self.call(json!({"server": server, "tool": "echo", "arguments": {"text": text}})).await;
+        let Some((text, from)) = unframed(&said) else { return said };
+        assert_eq!(from, format!("the MCP server {server}"));
+        text
     }
 
     /// What a model reads of a call.

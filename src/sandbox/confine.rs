@@ -389,6 +389,14 @@ impl Confiner for SessionSandbox {
         self.proxy.iter().flat_map(|proxy| proxy.refused()).map(|refusal| refusal.words()).collect()
     }
 
+    fn connections(&self) -> u64 {
+        self.proxy.as_ref().map_or(0, |proxy| proxy.connections())
+    }
+
+    fn reached(&self, since: u64) -> Vec<String> {
+        self.proxy.as_ref().map(|proxy| proxy.reached(since)).unwrap_or_default()
+    }
+
     fn in_terminal(&self) -> Option<Arc<dyn Confiner>> {
         Some(Arc::new(Self { in_terminal: true, ..self.clone() }))
     }

@@ -15,7 +15,7 @@
 //! | `code` | scripts that call tools |
 //! | `media` | images, speech, several models at once |
 //!
-//! It may use `protocol`, `fs` and `http`. What is not here: permission rules (`permit`), the shell's grammar (`shell`), and
+//! It may use `protocol`, `text`, `fs` and `http`. What is not here: permission rules (`permit`), the shell's grammar (`shell`), and
 //! the scheduling of agents (`agents`). Those rooms learn about the tools from the catalog that [`Registry::catalog`]
 //! makes.
 
@@ -28,6 +28,7 @@ pub mod crew;
 pub mod cx;
 pub mod deferred;
 pub mod files;
+pub mod foreign;
 pub mod guard;
 pub mod mcp;
 pub mod media;

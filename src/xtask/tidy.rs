@@ -144,6 +144,7 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
         }
     }
     problems.extend(unknown_entries(root));
+    problems.extend(conflicts(root));
     problems.extend(crate::house::check(root)?);
     crate::words::data(root, &mut problems)?;
     for room in ["tests/it", "tests/engine"] {
@@ -167,6 +168,15 @@ fn unknown_entries(root: &Path) -> Vec<String> {
     unknown
         .map(|top| format!("{top}: remove it from the repository, or list it in TOP of src/xtask/tidy.rs"))
         .collect()
+}
+
+/// Lines that a merge has left in committed files.
+fn conflicts(root: &Path) -> Vec<String> {
+    let marks = ["grep", "-nIE", "^(<{7}|>{7}|[|]{7}) "];
+    let found = std::process::Command::new("git").args(marks).current_dir(root).output();
+    let found = found.map(|out| out.stdout).unwrap_or_default();
+    let lines = String::from_utf8_lossy(&found);
+    lines.lines().map(|line| format!("{line}: resolve the conflict of the merge")).collect()
 }
 
 fn short_limits(name: &str, text: &str, problems: &mut Vec<String>) {

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use tiller_protocol::mask::has_mask;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Part, ToolOutcome};
+use tiller_tool::foreign::framed;
 use tiller_tool::output::bound;
 use tiller_tool::{ToolCx, ToolError, ToolOutput};
 
@@ -69,6 +70,10 @@ fn refused(server: &str, tool: &str, why: NoResult) -> ToolError {
         NoResult::Failed(CallError::TimedOut(seconds)) => ToolError::TimedOut(format!(
             "{server}: no answer and no progress for {seconds} s; the call was cancelled"
         )),
+        NoResult::Failed(CallError::Refused(why)) => {
+            let why = framed(format_args!("the MCP server {server}"), &why, "");
+            ToolError::Tell(format!("{server} refused the call\n{}", why.trim_end()))
+        }
         NoResult::Failed(error) => ToolError::Tell(format!("{server}: {error}")),
     }
 }
@@ -101,7 +106,7 @@ async fn call(
         content.push(match part {
             Part::Text { text } => {
                 measure = tiller_tool::output::human(text.len() as u64);
-                Part::Text { text: bound(text, cx) }
+                Part::Text { text: framed(format_args!("the MCP server {server}"), &bound(text, cx), "") }
             }
             picture => picture,
         });

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use crate::result::clean;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
-use tiller_tool::text::clean;
+use tiller_tool::foreign::seen;
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 
 use crate::hub::{Hub, NoResult};
@@ -88,7 +89,8 @@ fn sent(schema: &Value) -> Option<Value> {
     sent.remove("$schema");
     sent.entry("type").or_insert_with(|| "object".into());
     sent.entry("properties").or_insert_with(|| Value::Object(Map::new()));
-    Some(Value::Object(sent))
+    let text = seen(&Value::Object(sent).to_string());
+    serde_json::from_str(&text).ok()
 }
 
 fn depth(value: &Value) -> usize {

@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::result::clean;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
+use tiller_tool::foreign::framed;
 use tiller_tool::output::bound;
-use tiller_tool::text::clean;
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 use super::lines;
@@ -105,11 +106,17 @@ impl Tool for ToolSearch {
         let count = all.len();
         let found = ranked(all, &args.query);
         let mut text = words(&found, count, args.query.trim().is_empty());
+        if !found.is_empty() {
+            text = framed("the MCP servers", &bound(clean(text.as_bytes()), cx), "");
+        }
         for (name, failure) in failed.iter().filter(|(name, _)| wanted(name)) {
-            text.push_str(&format!("\nThe server {name} cannot be used: {}\n", failure.words()));
+            text.push_str(&format!(
+                "\nThe server {name} cannot be used: {}\n",
+                clean(failure.words().as_bytes())
+            ));
         }
         let measure = if found.len() == 1 { "1 tool".to_owned() } else { format!("{} tools", found.len()) };
-        Ok(ToolOutput::text(bound(clean(text.as_bytes()), cx)).show(Display::Measure { text: measure }))
+        Ok(ToolOutput::text(text).show(Display::Measure { text: measure }))
     }
 }
 

@@ -56,6 +56,8 @@ const PREFIX: &str = "tiller-net-";
 
 /// Refused connections that are kept until they are taken.
 const REFUSALS: usize = 32;
+/// Hosts that are remembered; the one that was not reached for the longest time is forgotten.
+const HOSTS: usize = 256;
 
 /// Variables that name the proxy to programs.
 const VARIABLES: &[&str] =
@@ -116,9 +118,30 @@ pub(crate) struct Shared {
     pub domains: Domains,
     pub outside: Box<dyn Outside>,
     refusals: Mutex<VecDeque<Refusal>>,
+    reached: Mutex<Reached>,
+}
+
+/// Connections that were made.
+#[derive(Default)]
+struct Reached {
+    number: u64,
+    /// Each host with the number of its last one, oldest first.
+    hosts: VecDeque<(u64, String)>,
 }
 
 impl Shared {
+    /// Notes a connection.
+    pub(crate) fn reach(&self, host: &str) {
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        reached.number += 1;
+        let number = reached.number;
+        reached.hosts.retain(|(_, name)| name != host);
+        if reached.hosts.len() >= HOSTS {
+            reached.hosts.pop_front();
+        }
+        reached.hosts.push_back((number, host.to_owned()));
+    }
+
     /// Notes a refusal that is not noted yet.
     pub(crate) fn refuse(&self, refusal: Refusal) {
         let mut all = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,7 +175,8 @@ impl Proxy {
     pub fn start(domains: Domains, outside: Box<dyn Outside>) -> std::io::Result<Self> {
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir()?;
-        let shared = Arc::new(Shared { domains, outside, refusals: Mutex::default() });
+        let shared =
+            Arc::new(Shared { domains, outside, refusals: Mutex::default(), reached: Mutex::default() });
         // Held by the proxy; its thread waits for the end of the other side.
         let (stop, stopped) = oneshot::channel();
         Self::run(&socket(folder.path()), Arc::clone(&shared), stopped)?;
@@ -193,6 +217,17 @@ impl Proxy {
         #[cfg(not(target_os = "linux"))]
         let open = || None;
         *self.port.get_or_init(open)
+    }
+
+    /// Number of connections that were made until now.
+    pub fn connections(&self) -> u64 {
+        self.shared.reached.lock().unwrap_or_else(PoisonError::into_inner).number
+    }
+
+    /// Hosts of the connections after the first `since`, each once.
+    pub fn reached(&self, since: u64) -> Vec<String> {
+        let reached = self.shared.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        reached.hosts.iter().filter(|(number, _)| *number > since).map(|(_, host)| host.clone()).collect()
     }
 
     /// Takes the refused connections since the last call, oldest first.

@@ -150,12 +150,15 @@ fn curl_reaches_listed_domains_only() {
             net.works("curl -ksS -m 20 https://good.test/ | grep -q s_server");
         }
         assert_eq!(net.proxy.refused(), []);
+        let before = net.proxy.connections();
+        assert!(before >= 6 && net.proxy.reached(0) == ["good.test"] && net.proxy.reached(before).is_empty());
         net.works("curl -sS -m 20 http://evil.test/ | grep 'not listed'");
         net.fails("curl -ksS -m 20 https://evil.test/");
         net.works("curl -sS -m 20 http://private.test/ | grep 'not public'");
         net.fails("curl -ksS -m 20 https://private.test/");
         let hosts: Vec<_> = net.proxy.refused().into_iter().map(|refusal| refusal.host).collect();
         assert_eq!(hosts, ["evil.test", "private.test"]);
+        assert_eq!(net.proxy.connections(), before, "nothing was reached");
         // Around the proxy there is nothing.
         net.fails(&format!("curl -sS -m 5 --noproxy '*' http://{PUBLIC}/"));
         net.fails(&format!("curl -sS -m 5 --noproxy '*' http://127.0.0.1:{}/hello", net.port));

@@ -52,6 +52,7 @@ async fn exchange(client: &mut TcpStream, shared: &Shared) -> Result<()> {
         Err(Failed::Refused(why)) => return refuse(client, shared, request.host, why).await,
         Err(Failed::Gone(why)) => return answer(client, "502 Bad Gateway", &why).await,
     };
+    shared.reach(&request.host);
     match request.way {
         Way::Tunnel => {
             client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;

@@ -75,6 +75,7 @@ async fn ask(world: &World, domains: &[&str], bytes: &[u8]) -> (String, Vec<Refu
         domains: Domains::new(domains),
         outside: Box::new(world.clone()),
         refusals: Mutex::default(),
+        reached: Mutex::default(),
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

@@ -12,7 +12,7 @@ use tiller_protocol::tool::Display;
 use super::BrowserSettings;
 use super::lease::Lease;
 use super::snapshot::{PageText, collect, difference, within};
-use crate::web::{framed, framed_again};
+use crate::foreign::{framed, framed_again};
 use crate::{ToolCx, ToolError, ToolOutput};
 
 /// Bytes of a token, as an estimate.

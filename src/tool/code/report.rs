@@ -5,6 +5,7 @@ use tiller_protocol::{Part, ToolOutcome};
 
 use super::run::{Ran, RunEnd};
 use crate::ToolOutput;
+use crate::foreign::printed;
 use crate::shell::{BlockedAction, blocked_words};
 
 /// Last lines of the output that the screen shows, in bytes.
@@ -23,6 +24,19 @@ pub(super) struct Report {
     pub notes: Vec<String>,
     /// What the sandbox refused, where the script failed.
     pub blocked: Vec<BlockedAction>,
+}
+
+/// Sources that a frame names.
+const NAMED: usize = 3;
+
+/// The source of what a script prints that has read from these; `None`: there are none.
+fn sources(foreign: &[String]) -> Option<String> {
+    let named = foreign.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match foreign.len() {
+        0 => None,
+        n if n > NAMED => Some(format!("a script that read {named} and {} more", n - NAMED)),
+        _ => Some(format!("a script that read {named}")),
+    }
 }
 
 impl Report {
@@ -64,8 +78,10 @@ impl Report {
         if !self.blocked.is_empty() {
             text.push_str(&format!("[The sandbox blocked {}]\n", blocked_words(&self.blocked)));
         }
+        let source = sources(&self.ran.foreign);
         for (name, stream) in [("output", &self.out), ("errors", &self.err)] {
             if !stream.trim().is_empty() {
+                let stream = printed(stream.trim_end().to_owned(), source.as_deref());
                 text.push_str(&format!("{name}:\n{}\n", stream.trim_end()));
             }
         }

@@ -18,7 +18,7 @@ use super::inner::{CallForScript, InnerReply};
 use super::rpc::{Broken, Message, Reply, Run};
 use super::stub;
 use crate::shell::output::progress::Live;
-use crate::{Tool, ToolCx, ToolError};
+use crate::{Tool, ToolCx, ToolError, foreign};
 
 /// Calls of one run at the same time.
 const PARALLEL: usize = 8;
@@ -46,6 +46,8 @@ pub(super) struct Ran {
     pub end: RunEnd,
     pub made: u32,
     pub calls: Vec<InnerCall>,
+    /// Where text of strangers came from that it read, each once.
+    pub foreign: Vec<String>,
     pub took: Duration,
 }
 
@@ -90,6 +92,7 @@ struct Running<'a> {
     gate: Arc<RwLock<()>>,
     made: u32,
     calls: Vec<InnerCall>,
+    foreign: Vec<String>,
     /// Calls that are not answered.
     open: FuturesUnordered<BoxFuture<'static, Answer>>,
     /// Ends them with the run.
@@ -111,6 +114,7 @@ pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exp
         gate: Arc::default(),
         made: 0,
         calls: Vec::new(),
+        foreign: Vec::new(),
         open: FuturesUnordered::new(),
         stop: cx.cancel.child_token(),
     };
@@ -133,9 +137,9 @@ pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exp
         // Together: the script must not run on while a command of it takes its time.
         _ => drop(tokio::join!(running.end_calls(), child.stop(cx))),
     }
-    let Running { made, mut calls, .. } = running;
+    let Running { made, mut calls, foreign, .. } = running;
     calls.sort_by_key(|call| call.number);
-    Ran { end, made, calls, took: began.elapsed() }
+    Ran { end, made, calls, foreign, took: began.elapsed() }
 }
 
 impl Running<'_> {
@@ -150,13 +154,14 @@ impl Running<'_> {
             tokio::select! {
                 biased;
                 () = self.cx.cancel.cancelled() => return RunEnd::Stopped,
-                Some(answer) = self.open.next(), if !self.open.is_empty() => {
+                Some(mut answer) = self.open.next(), if !self.open.is_empty() => {
                     if let Some(row) = answer.row {
                         self.calls.push(row);
                     }
                     if let Some(call) = answer.not_shown {
                         return RunEnd::NotShown(call);
                     }
+                    self.take_frame(&mut answer.reply);
                     let line = serde_json::to_string(&answer.reply).unwrap_or_default();
                     if let Some(stuck) = send(&to, line, self.cx, until).await {
                         return stuck;
@@ -187,6 +192,15 @@ impl Running<'_> {
                 }
             }
         }
+    }
+
+    /// A script parses data: it gets text of strangers without the frame, which is around all that the script prints instead.
+    fn take_frame(&mut self, reply: &mut Reply) {
+        let Some((text, from)) = foreign::unframed(&reply.text) else { return };
+        if !self.foreign.iter().any(|source| source == from) {
+            self.foreign.push(from.to_owned());
+        }
+        reply.text = text;
     }
 
     /// Stops the calls that still run, and waits for their ends, so that their rows are complete and no command runs on.

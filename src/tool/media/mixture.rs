@@ -10,8 +10,8 @@ use tiller_protocol::{Access, ToolInfo, ToolSpec, ToolVerb, Touch, Usage};
 
 use super::endpoint::{Endpoint, chat, tokens};
 use super::{MediaSettings, Mixture, checked, progress, words};
+use crate::foreign::framed;
 use crate::output::bound;
-use crate::web::framed;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// Characters of a question, and of an answer that the synthesis reads.

@@ -14,9 +14,9 @@ use super::{MediaSettings, checked, configured, words};
 use crate::files::image_info;
 use crate::files::path::beneath;
 use crate::files::path::{declare, resolve};
+use crate::foreign::framed;
 use crate::guard::blocking;
 use crate::output::bound;
-use crate::web::framed;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// Characters of a question.

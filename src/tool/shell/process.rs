@@ -12,6 +12,7 @@ use serde_json::Value;
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::hints;
+use crate::foreign::printed;
 use crate::guard::no_masks;
 use crate::output::{cut_middle, human};
 use crate::shell::jobs::{Job, Kind};
@@ -178,7 +179,8 @@ async fn poll(job: &Job, wait: f64, cx: &ToolCx) -> String {
         let shown = lock(&screen).visible();
         let waits = hints::someone_waits(&job.family.living());
         out.push_str(if bytes.is_empty() { "(screen unchanged)\n" } else { "(screen)\n" });
-        out.push_str(&bounded(text::clean(shown.as_bytes()), job, cx));
+        let shown = bounded(text::clean(shown.as_bytes()), job, cx);
+        out.push_str(&printed(shown, job.source(cx).as_deref()));
         if waits && job.exit.borrow().is_none() {
             out.push_str("\n[it waits for input]");
         }
@@ -190,7 +192,7 @@ async fn poll(job: &Job, wait: f64, cx: &ToolCx) -> String {
         }
         let clean = text::clean(&bytes);
         let prompt = job.exit.borrow().is_none() && hints::prompt(&clean);
-        out.push_str(&bounded(clean, job, cx));
+        out.push_str(&printed(bounded(clean, job, cx), job.source(cx).as_deref()));
         if prompt {
             out.push_str("\n[it seems to wait for input]");
         }
@@ -205,16 +207,16 @@ fn bounded(text: String, job: &Job, cx: &ToolCx) -> String {
 }
 
 async fn log(job: &Job, line: Option<usize>, cx: &ToolCx) -> Result<String, ToolError> {
-    let source = match job.screen() {
+    let log = match job.screen() {
         // What a terminal showed, not the bytes that drew it.
         Some(screen) => Err(lock(&screen).text().into_bytes()),
         None => lock(&job.output.log).source(),
     };
     let limit = cx.limits.output_bytes;
-    let id = job.id.clone();
+    let (id, source) = (job.id.clone(), job.source(cx));
     // Up to `spill_bytes` are read: off the async threads.
     crate::guard::blocking("process", move || {
-        let bytes = match source {
+        let bytes = match log {
             Err(bytes) => bytes,
             Ok(path) => {
                 let mut bytes = Vec::new();
@@ -232,7 +234,7 @@ async fn log(job: &Job, line: Option<usize>, cx: &ToolCx) -> Result<String, Tool
         let head = format!("{id}: lines {}-{to} of {}\n", from + 1, lines.len());
         let page = lines[from..to].join("\n");
         let page = cut_middle(&page, limit, "narrow it with line").unwrap_or(page);
-        Ok(head + &page)
+        Ok(head + &printed(page, source.as_deref()))
     })
     .await
 }

@@ -18,6 +18,7 @@ use super::confined::cause;
 use super::hints;
 use super::outcome::{CommandOutcome, sandbox_lines, word};
 use super::pool::JOBS;
+use crate::foreign::{Connections, printed};
 use crate::guard::no_masks;
 use crate::shell::jobs::pty;
 use crate::shell::output::capture::Text;
@@ -149,6 +150,7 @@ async fn run_in_shell(
     cx: &ToolCx,
 ) -> Result<ToolOutput, ShellError> {
     let begun = Instant::now();
+    let connections = Connections::now(cx);
     let mut sink = Sink::new(cx);
     let shells = &cx.state.shells;
     let ran = shells.run(command, folder, limit, &mut sink, cx).await.inspect_err(|e| {
@@ -184,7 +186,7 @@ async fn run_in_shell(
         restored: ran.restored,
         shell: true,
     };
-    Ok(finish(text, &facts))
+    Ok(finish(text, connections.source(command, cx).as_deref(), &facts))
 }
 
 /// Connections that the sandbox of this call's command refused.
@@ -192,8 +194,8 @@ pub(crate) fn refusals(cx: &ToolCx) -> Vec<String> {
     cx.confiner().map(|confiner| confiner.refused()).unwrap_or_default()
 }
 
-/// Result for model and screen.
-pub(crate) fn finish(text: Text, facts: &CommandOutcome) -> ToolOutput {
+/// Result for model and screen. `source`: where the text is from, if not from here.
+pub(crate) fn finish(text: Text, source: Option<&str>, facts: &CommandOutcome) -> ToolOutput {
     let mut display = text.display(facts.exit);
     if let Display::Output { tail, .. } = &mut display {
         for line in sandbox_lines(facts, &text.model) {
@@ -211,7 +213,7 @@ pub(crate) fn finish(text: Text, facts: &CommandOutcome) -> ToolOutput {
         CommandEnd::Done | CommandEnd::ShellEnded if facts.exit == Some(0) => ToolOutcome::Ok,
         CommandEnd::Done | CommandEnd::ShellEnded => ToolOutcome::Error,
     };
-    let text = word(text.model, facts);
+    let text = word(printed(text.model, source), facts);
     ToolOutput { content: vec![Part::Text { text }], display: Some(display), outcome }
 }
 
@@ -235,7 +237,8 @@ async fn background(input: &Input, folder: Option<PathBuf>, cx: &ToolCx) -> Resu
     }
     let (new, _) = lock(&job.output.log).poll();
     let output = crate::text::clean(&new[new.len().saturating_sub(4096)..]);
-    let text = format!("started as {} ({})\n{output}", job.id, job.row().state_words());
+    let shown = printed(output.clone(), job.source(cx).as_deref());
+    let text = format!("started as {} ({})\n{shown}", job.id, job.row().state_words());
     let failed = job.exit.borrow().is_some_and(|e| e.code != 0);
     if failed {
         // The words about the process name what was refused.

@@ -8,7 +8,8 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
 
 use super::address;
-use super::page::{Page, framed};
+use super::page::Page;
+use crate::foreign::framed;
 use crate::output::bound;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use reqwest::Url;
 
 use super::*;
+use crate::foreign::framed_again;
 use crate::testing::Bench;
 use crate::web::client::HttpNet;
-use crate::web::framed_again;
 use crate::web::{Net, Reply, Resolver, Sent, WebState};
 
 /// Answers from a table, and counts and remembers what it was connected to.

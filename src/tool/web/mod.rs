@@ -11,7 +11,7 @@ mod search;
 pub use client::{Net, Reply, Resolver, Sent};
 pub use extract::WebExtract;
 pub use fetch::WebFetch;
-pub(crate) use page::{download, framed, framed_again};
+pub(crate) use page::download;
 pub use search::{KeyedEngine, SearchChoice, SearchKey, SearchSettings, WebSearch};
 
 use std::sync::{Arc, OnceLock};

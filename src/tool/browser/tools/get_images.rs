@@ -9,9 +9,9 @@ use tiller_protocol::{Access, ToolInfo, ToolSpec};
 
 use super::{info, lease, stoppable};
 use crate::browser::BrowserSettings;
+use crate::foreign::framed;
 use crate::output::bound;
 use crate::text::visible;
-use crate::web::framed;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.

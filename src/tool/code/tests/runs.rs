@@ -163,3 +163,17 @@ async fn what_a_script_prints_is_shown_while_it_runs() {
     assert!(!shown.contains('\u{1}'), "{shown:?}");
     assert_eq!(output(&text_of(&out.content)).trim(), "first\nlast");
 }
+
+/// A script gets text of strangers as it is, and what it prints of it is in a frame.
+#[tokio::test]
+async fn what_a_script_prints_of_text_of_strangers_is_framed() {
+    let Some(b) = bench() else { return };
+    let code = "import json\nfrom tiller_tools import terminal\n\
+                out = terminal('curl() { echo [1, 2]; }; curl x')\nprint(json.loads(out)[1])\n";
+    let (outcome, text) = said(&b, code).await;
+    assert_eq!(outcome, ToolOutcome::Ok, "{text}");
+    let framed = crate::foreign::unframed(output(&text));
+    assert_eq!(framed, Some(("2".into(), "a script that read the network (curl)")), "{text}");
+    let (_, text) = said(&b, "from tiller_tools import terminal\nprint(terminal('echo 3'))\n").await;
+    assert_eq!(output(&text).trim(), "3", "{text}");
+}

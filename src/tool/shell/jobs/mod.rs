@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolCx;
+use crate::foreign::Connections;
 use crate::output::Spill;
 use crate::shell::confined::blocked::{Refusals, blocked_words};
 use crate::shell::confined::watch::CommandWatch;
@@ -162,6 +163,8 @@ pub(crate) struct Job {
     pub restored: Restored,
     /// What it is refused.
     pub watch: CommandWatch,
+    /// When it began.
+    connections: Connections,
     /// Reads the output; ends with the pipe, or with the job.
     pub reader: Option<JoinHandle<()>>,
 }
@@ -200,6 +203,7 @@ impl Job {
             there: None,
             restored: not_compared(),
             watch: CommandWatch::default(),
+            connections: Connections::now(cx),
             reader: None,
         }
     }
@@ -235,6 +239,11 @@ impl Job {
             (!refused.is_empty()).then(|| format!("the sandbox blocked {}", blocked_words(&refused)));
         let restored = self.restored.borrow().clone().unwrap_or_default();
         self.guard.said().into_iter().chain(restored).chain(refused).collect()
+    }
+
+    /// Where its output is from, if not from here alone.
+    pub(crate) fn source(&self, cx: &ToolCx) -> Option<String> {
+        self.connections.source(&self.command, cx)
     }
 
     /// What a sandbox refused to it until now.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep_until;
 
+use crate::foreign::Connections;
 use crate::shell::backend::{CommandEnd, ShellError};
 use crate::shell::confined::cause;
 use crate::shell::outcome::CommandOutcome;
@@ -25,6 +26,7 @@ pub(crate) async fn run(
 ) -> Result<ToolOutput, ShellError> {
     let pool = &cx.state.shells;
     let begun = Instant::now();
+    let connections = Connections::now(cx);
     let folder = folder.unwrap_or_else(|| pool.folder(cx));
     let live = Arc::new(Live::new(cx.progress.clone()));
     let job = pool.start_pty(command, &folder, Some(Arc::clone(&live)), cx).await?;
@@ -85,5 +87,5 @@ pub(crate) async fn run(
         restored,
         shell: false,
     };
-    Ok(terminal::finish(text, &facts))
+    Ok(terminal::finish(text, connections.source(command, cx).as_deref(), &facts))
 }

@@ -76,6 +76,16 @@ pub trait Confiner: Send + Sync + std::fmt::Debug {
     fn refused(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Number of connections to other machines that were made until now.
+    fn connections(&self) -> u64 {
+        0
+    }
+
+    /// The hosts of those after the first `since`, each once; the oldest may be forgotten.
+    fn reached(&self, _since: u64) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Protected files as they were before a command.

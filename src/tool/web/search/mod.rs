@@ -26,7 +26,7 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
 
 use super::client::{Reply, Sent};
-use super::page::framed;
+use crate::foreign::framed;
 use crate::text::clean;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
