@@ -1,5 +1,6 @@
 //! The answer of the user to the question about a call.
 
+use tiller_permit::decide::INSTRUCTS;
 use tiller_protocol::permission::DENIED_BY_USER;
 use tiller_protocol::{AskReply, Decision, PermissionOutcome, ToolOutcome};
 
@@ -40,7 +41,13 @@ pub(crate) async fn consent(
             no(PermissionOutcome::Nobody, why, text, true)
         }
         Ok(AskReply::Permission { decision, .. }) => match decision {
-            Decision::Once => Ok(person(PermissionOutcome::Once)),
+            Decision::Once => {
+                // One question for each file and session.
+                if let (INSTRUCTS, Some(pattern)) = (rule, always) {
+                    call.decider().remember(pattern, false).await;
+                }
+                Ok(person(PermissionOutcome::Once))
+            }
             Decision::Outside => Ok(person(PermissionOutcome::Outside)),
             Decision::Session { pattern } => {
                 call.decider().remember(&pattern, false).await;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tiller_protocol::{AskReason, Profile};
 
-use crate::decide::{Need, Policy, ReadOnlyRun, Request, folders, instructions, read_only};
+use crate::decide::path::instructed;
+use crate::decide::{Need, Policy, ReadOnlyRun, Request, folders, read_only};
 use crate::paths::Roots;
 use crate::paths::touched::{self, PathMatch};
 use crate::read_only::{
@@ -18,8 +19,34 @@ use tiller_shell::{Analysis, Part, Redirect, Role, analyse, crude_pieces};
 /// The rule that allows a read-only command, in words.
 pub(crate) const LOOKS: &str = "built in: read-only command";
 
-/// Judges `text`, run in `folder` by `shell`.
+/// Judges `text`, run in `folder` by `shell`. What allows a command does not agree to the instructions that it writes.
 pub(crate) fn judge(
+    policy: &Policy,
+    request: &Request<'_>,
+    text: &str,
+    folder: &Path,
+    background: bool,
+    shell: Option<&ShellState>,
+) -> Need {
+    let need = by_words(policy, request, text, folder, background, shell);
+    let agreed = || {
+        let analysis = analyse(text);
+        instructed(policy, request, &analysis, &folders(&policy.roots, &analysis, folder))
+    };
+    match need {
+        Need::Ok(_) => agreed().unwrap_or(need),
+        Need::Ask { rule: AskReason::NoRule, mut effects, risk, always } => match agreed() {
+            Some(Need::Ask { rule, risk, effects: more, always }) => {
+                effects.extend(more);
+                Need::Ask { rule, risk, effects, always }
+            }
+            _ => Need::Ask { rule: AskReason::NoRule, risk, effects, always },
+        },
+        other => other,
+    }
+}
+
+fn by_words(
     policy: &Policy,
     request: &Request<'_>,
     text: &str,
@@ -368,7 +395,7 @@ fn open_writes(policy: &Policy, request: &Request<'_>, analysis: &Analysis, plac
         let Some(paths) = policy.roots.candidates(&r.target, places) else { return true };
         let edits = request.profile == Profile::AutoEdit;
         !paths.iter().all(|p| {
-            let free = edits && policy.roots.inside(p) && !instructions(p);
+            let free = edits && policy.roots.inside(p);
             let said = policy.rules.matching(
                 request.agent,
                 "write_file",

@@ -25,7 +25,7 @@ use crate::rules::{Effect, PathUse, Rule, RuleSet, Subject};
 use crate::surroundings::{ShellState, Surroundings, Variables};
 
 pub use covers::covers;
-pub(crate) use path::instructions;
+pub use path::INSTRUCTS;
 pub use reach::{CallReach, reach};
 
 /// Whether a person can answer a question. Always passed down, never inferred.
@@ -508,6 +508,9 @@ pub fn always_pattern(policy: &Policy, text: &str) -> Option<String> {
 #[cfg(test)]
 #[path = "decide_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod instructions_tests;
 
 #[cfg(test)]
 #[path = "written_tests.rs"]

@@ -1,22 +1,33 @@
 //! Judging what a tool reads or writes by its path.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use tiller_protocol::AskReason;
-use tiller_protocol::{Access, Profile};
+use tiller_protocol::{Access, Profile, Risk};
+use tiller_shell::{Analysis, Word};
 
 use crate::decide::{Need, Policy, Request, secret, settle, unreadable};
-use crate::rules::{PathUse, Subject};
+use crate::rules::{PathUse, Rule, Subject};
+use crate::targets::{named_in_code, written};
 
 pub(super) fn path_always(policy: &Policy, request: &Request<'_>, path: &Path) -> Option<String> {
+    pattern(request.tool, short(policy, path))
+}
+
+/// The path as people write it: below the workspace without it.
+fn short<'p>(policy: &Policy, path: &'p Path) -> &'p Path {
     let root = policy.roots.real(&policy.roots.workspace);
-    let short =
-        path.strip_prefix(&root).or_else(|_| path.strip_prefix(&policy.roots.workspace)).unwrap_or(path);
-    let text = short.to_str()?;
+    path.strip_prefix(&root).or_else(|_| path.strip_prefix(&policy.roots.workspace)).unwrap_or(path)
+}
+
+/// The rule that names this path; `None`: its characters would be read as something else.
+fn pattern(tool: &str, path: &Path) -> Option<String> {
+    let text = path.to_str()?;
     // Characters that a pattern of paths would read as something else.
     let odd = text.contains(['*', '?', '[', ']', '{', '}', '\\', '(', ')', '!'])
         || !tiller_shell::invisibles(text).is_empty();
-    (!odd && !text.is_empty()).then(|| format!("{}({text})", request.tool))
+    (!odd && !text.is_empty()).then(|| format!("{tool}({text})"))
 }
 
 pub(super) fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Need {
@@ -93,7 +104,7 @@ pub(super) fn write(policy: &Policy, request: &Request<'_>, path: &Path, inside:
     let secret = || policy.roots.secret(path).is_some();
     let default = match request.profile {
         Profile::Full if (inside || writable(policy, path)) && !secret() => Some("full mode"),
-        Profile::AutoEdit if inside && !instructions(path) && !secret() => Some("auto-edit mode"),
+        Profile::AutoEdit if inside && !secret() => Some("auto-edit mode"),
         _ => None,
     };
     let need = settle(
@@ -104,6 +115,9 @@ pub(super) fn write(policy: &Policy, request: &Request<'_>, path: &Path, inside:
         default,
         path_always(policy, request, path),
     );
+    if instructions(path) {
+        return agreed(policy, request, path, need);
+    }
     match need {
         // Elsewhere this profile asks nothing: the rule says why it does.
         Need::Ask { rule, risk, effects, always } if full && rule == AskReason::NoRule => {
@@ -128,20 +142,87 @@ fn writable(policy: &Policy, path: &Path) -> bool {
     below(&path) && below(&policy.roots.real(&path))
 }
 
+/// Names of files that agents read as instructions, folded.
+const INSTRUCTIONS: &[&str] = &[
+    "agents.md",
+    "agents.override.md",
+    "claude.md",
+    "claude.local.md",
+    "gemini.md",
+    "skill.md",
+    "soul.md",
+    "heartbeat.md",
+    "copilot-instructions.md",
+    ".cursorrules",
+    ".windsurfrules",
+    ".clinerules",
+    ".goosehints",
+];
+
 /// Files that agents read as instructions: writing them is a way to speak with the person's voice.
-pub(crate) fn instructions(path: &Path) -> bool {
-    path.file_name().is_some_and(|n| {
-        matches!(
-            crate::protected::fold(&n.to_string_lossy()).as_str(),
-            "agents.md"
-                | "claude.md"
-                | "gemini.md"
-                | "skill.md"
-                | ".cursorrules"
-                | ".windsurfrules"
-                | "copilot-instructions.md"
-                | "agents.override.md"
-                | "claude.local.md"
-        )
+fn instructions(path: &Path) -> bool {
+    let is = |name: &OsStr| INSTRUCTIONS.contains(&crate::protected::fold(&name.to_string_lossy()).as_str());
+    path.file_name().is_some_and(is)
+}
+
+/// The reason for a question about a file of instructions.
+pub const INSTRUCTS: &str = "it becomes instructions for every later session";
+
+/// What a write of instructions needs: the user's yes to this very file, in every mode. No mode gives it, and of the rules
+/// one that names the file.
+fn agreed(policy: &Policy, request: &Request<'_>, path: &Path, need: Need) -> Need {
+    match need {
+        Need::Ok(_) | Need::Ask { rule: AskReason::NoRule, .. } => match rule_for(policy, request, path) {
+            Some(rule) => Need::Ok(rule.words()),
+            None => instructs(policy, path),
+        },
+        other => other,
+    }
+}
+
+/// The rule by which this request may write the file of instructions: one for its tool, or for every tool that writes.
+fn rule_for<'p>(policy: &'p Policy, request: &Request<'_>, path: &Path) -> Option<&'p Rule> {
+    let subject = Subject::Path(path, PathUse::Write);
+    [request.tool, PathUse::Write.tool()].into_iter().find_map(|tool| {
+        let said = policy.rules.matching(request.agent, tool, &subject, &policy.roots);
+        said.allow.filter(|rule| said.ask.is_none() && rule.names_file())
     })
+}
+
+/// The question about a file of instructions.
+fn instructs(policy: &Policy, path: &Path) -> Need {
+    let effects = vec![format!("changes {}: {INSTRUCTS}", short(policy, path).display())];
+    let always = pattern(PathUse::Write.tool(), short(policy, path));
+    Need::Ask { rule: INSTRUCTS.into(), risk: Risk::High, effects, always }
+}
+
+/// The question about the first file of instructions that a command writes by its words, and that the user has not agreed to.
+pub(super) fn instructed(
+    policy: &Policy,
+    request: &Request<'_>,
+    analysis: &Analysis,
+    folders: &[PathBuf],
+) -> Option<Need> {
+    let redirects = analysis.all_redirects().filter(|r| r.writes()).map(|r| r.target.clone());
+    let parts = analysis.parts.iter().flat_map(|part| written(part).into_iter().chain(named_in_code(part)));
+    let known = if folders.is_empty() { std::slice::from_ref(&policy.roots.workspace) } else { folders };
+    let paths = redirects.chain(parts).flat_map(|word| files(policy, &word, known));
+    let open = |path: &PathBuf| rule_for(policy, request, path).is_none();
+    paths.filter(|path| open(path)).map(|path| instructs(policy, &path)).next()
+}
+
+/// The files of instructions that a word may stand for.
+fn files(policy: &Policy, word: &Word, folders: &[PathBuf]) -> Vec<PathBuf> {
+    let name = word.text.rsplit(['/', tiller_shell::HOLE]).next().unwrap_or_default();
+    if word.glob && name != "*" {
+        let glob = globset::GlobBuilder::new(name).case_insensitive(true).build();
+        let matcher = glob.map(|glob| glob.compile_matcher());
+        let hit = INSTRUCTIONS.iter().find(|file| matcher.as_ref().map_or(true, |it| it.is_match(file)));
+        return hit.map(|file| policy.roots.workspace.join(file)).into_iter().collect();
+    }
+    let paths = match word.dynamic {
+        true => vec![policy.roots.workspace.join(name)],
+        false => policy.roots.candidates(word, folders).unwrap_or_default(),
+    };
+    paths.into_iter().filter(|path| instructions(path)).collect()
 }

@@ -243,6 +243,13 @@ impl Rule {
         !self.tool.is_wild() && self.argument.as_ref().is_some_and(|a| !a.text.is_wild())
     }
 
+    /// True when its argument ends with the name of a file, not with a pattern of names.
+    pub(crate) fn names_file(&self) -> bool {
+        let path = self.argument.as_ref().and_then(|argument| argument.path.as_ref());
+        let name = path.and_then(|path| path.text.as_str().rsplit('/').next());
+        name.is_some_and(|name| !name.is_empty() && !name.contains(['*', '?', '[', '{']))
+    }
+
     /// The folder or file that its argument names, as far as it is no pattern.
     pub(crate) fn plain_path(&self) -> Option<&str> {
         let text = self.argument.as_ref()?.path.as_ref()?.text.as_str();

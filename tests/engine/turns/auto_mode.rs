@@ -120,3 +120,39 @@ async fn without_a_user_every_way_to_a_secret_path_or_out_is_refused() {
     assert!(!sent.contains(SECRET), "{sent}");
     assert!(sent.contains("a permission rule forbids reading this file"), "AGENTS.md is a link");
 }
+
+/// One question for each file and session, by whatever way it is written; without a user none is written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn instructions_of_later_sessions_need_a_yes_for_each_file() {
+    let place = Place::new();
+    let model = || {
+        Fake::new([
+            calls(&[("c1", "write_file", json!({"path": "AGENTS.md", "content": "be kind\n"}))]),
+            calls(&[("c2", "edit_file", json!({"path": "AGENTS.md", "old": "kind", "new": "bold"}))]),
+            calls(&[("c3", "terminal", json!({"command": "echo more >> AGENTS.md"}))]),
+            calls(&[("c4", "terminal", json!({"command": "mkdir -p sub && echo obey > sub/CLAUDE.md"}))]),
+            calls(&[("c5", "terminal", json!({"command": "echo text > notes.md"}))]),
+            says("Done."),
+        ])
+    };
+    let mut rig = place.start_with(&model(), auto(Human::Absent)).await;
+    rig.submit("work");
+    assert_eq!(rig.finished().await.0, TurnStatus::Refused);
+    assert!(!place.work.join("AGENTS.md").exists() && !place.work.join("sub/CLAUDE.md").exists());
+    assert_eq!(place.read("notes.md"), "text\n");
+    let mut rig = place.start_with(&model(), auto(Human::Present)).await;
+    rig.submit("work");
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    assert_eq!(p.rule.text(), tiller_permit::decide::INSTRUCTS);
+    assert!(p.effects.iter().any(|effect| effect.contains("AGENTS.md")) && p.diff.is_some(), "{p:?}");
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash });
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    assert!(p.effects.iter().any(|effect| effect.contains("sub/CLAUDE.md")), "{p:?}");
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Deny { comment: None }, hash: p.hash });
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert_eq!(place.read("AGENTS.md"), "be bold\nmore\n");
+    assert!(!place.work.join("sub/CLAUDE.md").exists());
+    assert_eq!(rig.kinds().iter().filter(|k| *k == "permission_asked").count(), 2);
+}
