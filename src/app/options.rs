@@ -31,8 +31,8 @@ pub struct Common {
     pub without_skills: Vec<String>,
 }
 
-/// [`Profile`] on the command line.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+/// [`Profile`] on the command line, those that allow more behind those that allow less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum ProfileArg {
     /// No edits, no commands
     ReadOnly,

@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -14,6 +15,8 @@ use serde::de::DeserializeOwned;
 
 /// Maximum bytes of a line, since a printed conversation is one line.
 const LONGEST: usize = 64 << 20;
+/// Maximum bytes of the first line: a request, and the variables of a terminal.
+const FIRST: usize = 256 << 10;
 
 /// Received descriptors are close-on-exec from the start, where the system supports that.
 #[cfg(target_os = "linux")]
@@ -51,6 +54,10 @@ pub(super) fn send_with(
 #[derive(Default)]
 pub(super) struct Lines {
     bytes: Vec<u8>,
+    /// Bytes of lines that were read.
+    read: usize,
+    /// Bytes without a line end after those.
+    searched: usize,
     /// Received descriptors.
     pub(super) fds: Vec<OwnedFd>,
 }
@@ -61,9 +68,20 @@ impl Lines {
     /// # Errors
     /// When it is not a valid message.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        let Some(end) = self.bytes.iter().position(|b| *b == b'\n') else { return Ok(None) };
-        let line: Vec<u8> = self.bytes.drain(..=end).collect();
-        Ok(Some(serde_json::from_slice(&line)?))
+        let rest = self.bytes.get(self.read..).unwrap_or_default();
+        let Some(end) = rest.iter().skip(self.searched).position(|b| *b == b'\n') else {
+            // What was read goes in large pieces, so that each byte moves a bounded number of times.
+            self.searched = rest.len();
+            if self.read > self.searched {
+                self.bytes.drain(..self.read);
+                self.read = 0;
+            }
+            return Ok(None);
+        };
+        let end = self.searched + end;
+        let message = serde_json::from_slice(rest.get(..end).unwrap_or_default());
+        (self.read, self.searched) = (self.read + end + 1, 0);
+        Ok(Some(message?))
     }
 
     /// Waits for data and receives it. `false`: the stream has ended.
@@ -90,10 +108,38 @@ impl Lines {
             }
         }
         self.bytes.extend_from_slice(piece.get(..got.bytes).unwrap_or_default());
-        if self.bytes.len() > LONGEST || self.fds.len() > 2 {
+        if self.bytes.len().saturating_sub(self.read) > LONGEST || self.fds.len() > 2 {
             return Err(io::ErrorKind::InvalidData.into());
         }
         Ok(got.bytes > 0)
+    }
+
+    /// Waits for the first line of a peer that is not known yet: within this time in all, and no longer than [`FIRST`] bytes.
+    ///
+    /// # Errors
+    /// As [`Lines::wait`], and when the time is over.
+    pub(super) fn first<T: DeserializeOwned>(
+        &mut self,
+        from: &UnixStream,
+        within: Duration,
+    ) -> io::Result<Option<T>> {
+        let until = Instant::now() + within;
+        loop {
+            if let Some(message) = self.next()? {
+                return Ok(Some(message));
+            }
+            if self.bytes.len() > FIRST {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            from.set_read_timeout(Some(left))?;
+            if !self.take(from)? {
+                return Ok(None);
+            }
+        }
     }
 
     /// Waits for the next complete line; `None`: the stream has ended.
@@ -138,6 +184,44 @@ mod tests {
         sender.join().unwrap();
         lines.fds.clear();
         assert_eq!(lines.wait::<String>(&b).unwrap(), None);
+    }
+
+    #[test]
+    fn lines_are_the_same_however_they_are_cut() {
+        let texts: Vec<String> = (0..400).map(|n| "x".repeat(n * 37 % 3_001)).collect();
+        let all: Vec<u8> = texts.iter().flat_map(|line| text(line).unwrap()).collect();
+        for piece in [1, 7, 4_096, 50_000, all.len()] {
+            let mut lines = Lines::default();
+            let mut got: Vec<String> = Vec::new();
+            for bytes in all.chunks(piece) {
+                lines.bytes.extend_from_slice(bytes);
+                while let Some(line) = lines.next().unwrap() {
+                    got.push(line);
+                }
+            }
+            assert!(got == texts && lines.bytes.len() <= 2 * piece.max(3_001), "{piece}");
+        }
+    }
+
+    #[test]
+    fn a_peer_that_is_not_known_may_neither_wait_nor_send_without_end() {
+        let (a, b) = UnixStream::pair().unwrap();
+        let within = Duration::from_millis(100);
+        assert!(Lines::default().first::<String>(&b, within).is_err(), "it is silent");
+        // Each byte comes in time; the line never ends.
+        let drips = std::thread::spawn(move || while (&a).write_all(b"x").is_ok() {});
+        assert!(Lines::default().first::<String>(&b, Duration::from_secs(600)).is_err(), "too long");
+        drop(b);
+        drips.join().unwrap();
+        let (a, b) = UnixStream::pair().unwrap();
+        let drips = std::thread::spawn(move || {
+            while (&a).write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        assert!(Lines::default().first::<String>(&b, within).is_err(), "too slow");
+        drop(b);
+        drips.join().unwrap();
     }
 
     #[test]

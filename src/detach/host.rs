@@ -22,6 +22,12 @@ use super::terminal_owner::{ClientConnection, ForegroundExit};
 /// How long a client may take to send its request, and the screen to answer.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Clients that are served at the same time. Others are turned away.
+const CLIENTS: usize = 16;
+
+/// Pause after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// The signal that ends it, as from `kill`.
 const TERM: i32 = 15;
 
@@ -47,6 +53,10 @@ pub(crate) struct DetachHost {
     state: Mutex<HostState>,
     folder: OnceLock<Result<Arc<Folder>, String>>,
     next: AtomicU64,
+    /// Held once by each client that is served.
+    serving: Arc<()>,
+    /// Held while a terminal is attached: two that come at the same time do not take each other's place unasked.
+    attaching: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -86,6 +96,8 @@ impl DetachHost {
             state: Mutex::new(state),
             folder: OnceLock::new(),
             next: AtomicU64::new(1),
+            serving: Arc::default(),
+            attaching: Mutex::default(),
         })
     }
 
@@ -170,21 +182,33 @@ impl DetachHost {
 
     fn receive(self: &Arc<Self>, listener: &UnixListener, to: &UiSender) {
         for client in listener.incoming() {
-            let Ok(client) = client else { continue };
-            if !ours(&client) {
+            let Ok(client) = client else {
+                // Out of descriptors, for instance: it is not tried again at once.
+                std::thread::sleep(PAUSE);
+                continue;
+            };
+            if !ours(&client) || Arc::strong_count(&self.serving) > CLIENTS {
                 continue;
             }
-            if let Err(e) = self.serve(client, to) {
+            let (me, to, served) = (Arc::clone(self), to.clone(), Arc::clone(&self.serving));
+            let serve = move || {
+                if let Err(e) = me.serve(client, &to) {
+                    tracing::debug!(error = %e, "a client could not be served");
+                }
+                drop(served);
+            };
+            let thread = std::thread::Builder::new().name("tiller-client".into()).stack_size(256 << 10);
+            if let Err(e) = thread.spawn(serve) {
                 tracing::debug!(error = %e, "a client could not be served");
             }
         }
     }
 
     fn serve(self: &Arc<Self>, line: UnixStream, to: &UiSender) -> io::Result<()> {
-        line.set_read_timeout(Some(TIMEOUT))?;
         line.set_write_timeout(Some(TIMEOUT))?;
         let mut lines = Lines::default();
-        let Some(hello) = lines.wait::<Hello>(&line)? else { return Ok(()) };
+        let Some(hello) = lines.first::<Hello>(&line, TIMEOUT)? else { return Ok(()) };
+        line.set_read_timeout(Some(TIMEOUT))?;
         if hello.version != VERSION {
             let hint = "`tiller stop` of that version ends it, then `tiller -c` continues it.".to_owned();
             let message = "This workbench was started by another version of Tiller.".to_owned();
@@ -261,6 +285,7 @@ impl DetachHost {
         let (Some(input), Some(output)) = (fds.next(), fds.next()) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
+        let _one = self.attaching.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(other) = self.state().attached.as_ref().filter(|_| !take) {
             let AttachedTerminal { place, since } = &other.terminal;
             let message = format!("A terminal is already attached: {place}, since {}.", clock_of(since));

@@ -44,9 +44,11 @@ impl Message {
         match (message.remove("method"), id) {
             (Some(Value::String(method)), id) => Ok(call(id, method, message.remove("params"))),
             (None, Some(id)) if message.contains_key("result") || message.contains_key("error") => {
-                let result = match (message.remove("result"), message.remove("error")) {
-                    (Some(result), _) => Ok(result),
-                    (None, error) => Err(Error::from_value(&error.unwrap_or_default())),
+                // An answer that says both yes and no is a no.
+                let error = message.remove("error").filter(|error| !error.is_null());
+                let result = match (message.remove("result"), error) {
+                    (Some(result), None) => Ok(result),
+                    (_, error) => Err(Error::from_value(&error.unwrap_or_default())),
                 };
                 Ok(Self::Response { id, result })
             }
@@ -141,6 +143,15 @@ mod tests {
             Message::read(br#"{"id":"x","error":{"code":1,"message":"no"}}"#),
             answer(Err(Error::new(1, "no")))
         );
+        for both in [
+            &br#"{"id":"x","result":{"outcome":"yes"},"error":{"code":1,"message":"no"}}"#[..],
+            br#"{"id":"x","error":{"code":1,"message":"no"},"result":null}"#,
+        ] {
+            assert_eq!(Message::read(both), answer(Err(Error::new(1, "no"))), "closed when in doubt");
+            let lenient = Message::read_lenient(std::str::from_utf8(both).unwrap());
+            assert_eq!(lenient, answer(Err(Error::new(1, "no"))).ok());
+        }
+        assert_eq!(Message::read(br#"{"id":"x","result":1,"error":null}"#), answer(Ok(json!(1))));
         for (line, code, id) in [
             (&b"{"[..], PARSE_ERROR, Value::Null),
             (b"\xff\xfe", PARSE_ERROR, Value::Null),

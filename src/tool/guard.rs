@@ -23,6 +23,12 @@ pub const MASKED: &str = "[Values masked as [redacted ...] are kept in the file:
 /// # Errors
 /// Those of the tool, and [`ToolError::Tell`] after a panic.
 pub async fn run_guarded(tool: &dyn Tool, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+    // Asking the user and keeping the plan need no folder.
+    if tool.touch() != Touch::Plan
+        && let Some(why) = cx.workspace.moved()
+    {
+        return Err(tidied(ToolError::Tell(why)));
+    }
     elsewhere::before(tool.touch(), cx).await?;
     let result = run_alone(tool, args, cx).await;
     elsewhere::after(tool.touch(), result, cx).await

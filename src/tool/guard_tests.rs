@@ -108,3 +108,30 @@ async fn t7_a_panic_becomes_an_error_result() {
     // The session goes on, also after a lock was poisoned.
     assert_eq!(bench.say(&Faulty, json!({})).await, "fine");
 }
+
+/// A folder that was moved, or replaced by another one, is not split between its old and its new place.
+#[tokio::test]
+async fn nothing_is_done_in_a_workspace_that_was_moved() {
+    let b = Bench::new();
+    b.file("a.txt", "text\n");
+    let place = b.root.with_file_name("moved");
+    let read = crate::Registry::built_in().iter().find(|tool| tool.name() == "read_file").unwrap();
+    let write = crate::Registry::built_in().iter().find(|tool| tool.name() == "write_file").unwrap();
+    assert!(b.say(read, json!({"path": "a.txt"})).await.contains("text"));
+    std::fs::rename(&b.root, &place).unwrap();
+    for replaced in [false, true] {
+        if replaced {
+            std::fs::create_dir(&b.root).unwrap();
+        }
+        for (tool, args) in
+            [(read, json!({"path": "a.txt"})), (write, json!({"path": "new.txt", "content": "x"}))]
+        {
+            let said = b.say(tool, args).await;
+            assert!(said.contains("was moved, removed or replaced"), "{said}");
+        }
+        assert!(!b.root.join("new.txt").exists() && !place.join("new.txt").exists());
+    }
+    std::fs::remove_dir(&b.root).unwrap();
+    std::fs::rename(&place, &b.root).unwrap();
+    assert!(b.say(read, json!({"path": "a.txt"})).await.contains("text"));
+}

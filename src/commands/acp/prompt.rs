@@ -137,13 +137,14 @@ fn shown(root: &Path, uri: &str) -> String {
     plain(inside.or(path.as_deref()).unwrap_or(uri))
 }
 
-/// The path and the lines (`#L3`, `#L3-9`, `#L3:9`) of a `file:` URI.
+/// The path and the lines (`#L3`, `#L3-9`, `#L3:9`) of a `file:` URI. `None` also for one with `..`, which may lead out of the
+/// folder that it begins with.
 fn file(uri: &str) -> Option<(String, Option<(u32, u32)>)> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
     let (path, fragment) = rest.split_once('#').map_or((rest, None), |(p, f)| (p, Some(f)));
     let path = decoded(path)?;
-    if !path.starts_with('/') {
+    if !path.starts_with('/') || path.split('/').any(|part| part == "..") {
         return None;
     }
     let lines = fragment.and_then(|f| {

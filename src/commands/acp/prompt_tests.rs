@@ -19,6 +19,15 @@ fn files_of_the_folder_are_attached_and_others_are_named() {
     assert_eq!(of("file:///w/my%20proj/x#L9-3").text, "@x", "no such lines");
     assert_eq!(of("file:///etc/passwd").text, "/etc/passwd", "what is outside is named, not read");
     assert!(of("file:///etc/passwd").attachments.is_empty());
+    for out in [
+        "file:///w/my%20proj/../secret",
+        "file:///w/my%20proj/a/%2e%2e/%2E./..%2f../etc/passwd",
+        "file:///w/my%20proj/..",
+    ] {
+        let named = of(out);
+        assert!(named.attachments.is_empty() && named.text.starts_with("[Name]("), "{out}: {named:?}");
+    }
+    assert_eq!(of("file:///w/my%20proj/..a/b..").text, "@..a/b..");
     assert_eq!(of("https://h/x").text, "[Name](https://h/x)");
     assert_eq!(of("file:///w/%ff").text, "[Name](file:///w/%ff)", "no text");
     assert_eq!(of("file:///w/%+1").text, "[Name](file:///w/%+1)");

@@ -26,6 +26,9 @@ pub struct Batch {
     /// Run failed cases again
     #[arg(long)]
     pub retry: bool,
+    /// Let cases widen what they may do: by their own profile, allow and dir
+    #[arg(long)]
+    pub trust: bool,
     /// Host for --launcher ssh; cases are spread over several
     #[arg(long, value_name = "HOST")]
     pub host: Vec<String>,

@@ -1,12 +1,13 @@
 //! The cases of a batch: a file with one JSON object per line.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
+use clap::ValueEnum;
 use serde::Deserialize;
 use tiller_protocol::Cost;
 
-use crate::commands::args::Common;
+use crate::commands::args::{Common, ProfileArg};
 
 /// Longest identifier of a case, in bytes.
 const ID: usize = 100;
@@ -100,6 +101,22 @@ impl Case {
         self.dir.as_ref().map_or_else(|| base.to_owned(), |dir| base.join(dir))
     }
 
+    /// The fields by which it may do more than the command line says. A folder counts as it is spelled.
+    pub(super) fn widens(&self, common: &Common) -> Vec<&'static str> {
+        let inside = |dir: &PathBuf| {
+            dir.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        };
+        // Without a profile the settings decide: at least `ask`.
+        let given = common.profile.unwrap_or(ProfileArg::Ask);
+        let wider = |name: &String| ProfileArg::from_str(name, false).map_or(true, |own| own > given);
+        let fields = [
+            ("profile", self.profile.as_ref().is_some_and(wider)),
+            ("allow", !self.allow.is_empty()),
+            ("dir", !self.dir.as_ref().is_none_or(inside)),
+        ];
+        fields.into_iter().filter(|(_, widens)| *widens).map(|(name, _)| name).collect()
+    }
+
     /// Arguments of Tiller, which reads the prompt from standard input. `limit`: maximum cost.
     pub(super) fn arguments(&self, common: &Common, limit: Option<Cost>) -> Vec<String> {
         let mut args = vec!["exec".to_owned(), "--json".to_owned()];
@@ -128,7 +145,6 @@ fn name_of(value: impl clap::ValueEnum) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::args::ProfileArg;
 
     #[test]
     fn each_wrong_line_is_named_and_the_right_ones_have_an_id() {
@@ -156,6 +172,29 @@ mod tests {
         assert_eq!(wrong.len(), 7);
         let many = "x\n".repeat(100);
         assert_eq!(Case::read(&many).unwrap_err().last().unwrap(), "and 80 more");
+    }
+
+    #[test]
+    fn what_a_case_may_do_beyond_the_command_line_is_named() {
+        let given = |profile| Common { profile, ..Common::default() };
+        for (fields, profile, want) in [
+            ("", None, &[][..]),
+            ("\"profile\": \"plan\", \"dir\": \"a/b\", \"deny\": [\"x\"]", None, &[]),
+            ("\"profile\": \"auto-edit\"", Some(ProfileArg::AutoEdit), &[]),
+            ("\"profile\": \"auto-edit\"", None, &["profile"]),
+            ("\"profile\": \"ask\"", Some(ProfileArg::Plan), &["profile"]),
+            (
+                "\"profile\": \"full\", \"allow\": [\"terminal\"], \"dir\": \"/etc\"",
+                None,
+                &["profile", "allow", "dir"],
+            ),
+            ("\"profile\": \"unheard of\"", Some(ProfileArg::Full), &["profile"]),
+            ("\"dir\": \"a/../../b\"", None, &["dir"]),
+        ] {
+            let comma = if fields.is_empty() { "" } else { ", " };
+            let case = Case::read(&format!("{{\"prompt\": \"a\"{comma}{fields}}}")).unwrap().remove(0);
+            assert_eq!(case.widens(&given(profile)), want, "{fields}");
+        }
     }
 
     #[test]

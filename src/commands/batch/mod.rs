@@ -40,6 +40,9 @@ use results::{CaseResult, Results};
 /// Runs all cases that have no result.
 pub(super) fn run(setup: impl Fn(&Common) -> Result<Setup, Notice>, batch: &Batch) -> Result<Exit, Notice> {
     let cases = read(&batch.file)?;
+    if !batch.trust {
+        untrusted(&cases, batch)?;
+    }
     let launcher = Launcher::of(batch)?;
     // The folder of another machine means nothing here.
     let base = match launcher.is_here() {
@@ -129,6 +132,33 @@ fn todo<'c>(cases: &'c [Case], results: &Results, batch: &Batch) -> Result<Vec<&
         Some(result) => batch.retry && !result.is_done(),
     };
     Ok(cases.iter().filter(wanted).collect())
+}
+
+/// Cases that are named in an error.
+const NAMED: usize = 5;
+
+/// Refuses a file whose cases may do more than the command line says: it may come from others.
+fn untrusted(cases: &[Case], batch: &Batch) -> Result<(), Notice> {
+    let widened = cases.iter().map(|case| (case, case.widens(&batch.common)));
+    let widened: Vec<_> = widened.filter(|(_, fields)| !fields.is_empty()).collect();
+    if widened.is_empty() {
+        return Ok(());
+    }
+    let mut named: Vec<String> = widened
+        .iter()
+        .take(NAMED)
+        .map(|(case, fields)| format!("{} ({})", case.id, fields.join(", ")))
+        .collect();
+    if widened.len() > NAMED {
+        named.push(format!("and {} more", widened.len() - NAMED));
+    }
+    let text = format!(
+        "{} has cases that may do more than this command line says: {}.",
+        batch.file.display(),
+        named.join(", ")
+    );
+    Err(Notice::new(NoticeKind::User, text)
+        .hint("Read these cases. If that is what you want, add --trust, or give a wider --profile yourself."))
 }
 
 fn missing_folder(cases: &[&Case], base: &Path) -> Result<(), Notice> {

@@ -81,6 +81,22 @@ impl Workspace {
         })
     }
 
+    /// Why nothing may be done in it; `None`: its path still leads to the folder that was opened. A folder that was moved would be
+    /// split: file tools and commands go by different names for it.
+    pub(crate) fn moved(&self) -> Option<String> {
+        let opened = rustix::fs::fstat(&self.dir).ok();
+        let there = rustix::fs::stat(&self.root).ok();
+        let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+        if opened.map(id) == there.map(id) && opened.is_some() {
+            return None;
+        }
+        Some(format!(
+            "nothing was done: the workspace {} was moved, removed or replaced while the session works in it. Move it back, or \
+             start Tiller in its new place; `tiller -c` continues a session there",
+            self.root.display()
+        ))
+    }
+
     /// The same folder with the same protection, for another agent. That agent has read no file yet.
     ///
     /// # Errors

@@ -123,6 +123,18 @@ fn each_case_is_a_turn_of_its_own_and_has_a_result() {
     assert!(again.stderr.contains("3 of 3 cases have a result already"), "{again:?}");
 }
 
+/// A file of cases may come from others: what widens their rights needs the person's word.
+#[test]
+fn cases_that_widen_their_rights_are_refused_without_trust() {
+    let bench = Bench::new(&["a"]);
+    let case = json!({"id": "wide", "prompt": "a", "profile": "full", "allow": ["terminal(*)"], "dir": "/"});
+    bench.place.file("cases.jsonl", &(case.to_string() + "\n"));
+    let out = bench.batch(&[]);
+    assert_eq!(out.code, Some(2), "{out:?}");
+    assert!(out.stderr.contains("wide (profile, allow, dir)") && out.stderr.contains("--trust"), "{out:?}");
+    assert_eq!(bench.batch(&["--trust"]).code, Some(0));
+}
+
 #[test]
 fn wrong_cases_are_said_before_anything_runs() {
     let bench = Bench::new(&["a"]);
