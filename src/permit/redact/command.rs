@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::redact::named::{is_random, is_value, placeholder};
+use crate::redact::values::{is_random, is_value, placeholder};
 use crate::redact::{LazyPattern, Span, group, regex};
 
 /// How certain it is that the text is a secret.

@@ -2,32 +2,11 @@
 //! word is shown as it grows; most words are, and the others wait for their end.
 
 use crate::redact::Redactor;
-use crate::redact::hint::{SHORT, SIGNS, names_a_secret};
-use crate::redact::shapes::word_begins;
+use crate::redact::names_a_secret;
+use crate::redact::shapes::{RULES, word_begins};
 
 /// Longer words are not looked at: they wait.
 const LONGEST: usize = 64;
-
-/// Beginnings of shapes whose sign stands inside. `discord` begins two names of hosts.
-const MORE: &[&str] = &[
-    "sk_live_",
-    "sk_test_",
-    "rk_live_",
-    "rk_test_",
-    "pk_live_",
-    "pk_test_",
-    "doo_v1_",
-    "dop_v1_",
-    "dor_v1_",
-    "dot_v1_",
-    "discord",
-    "duffel_live_",
-    "cio",
-    "dapi",
-    "SK",
-    "EAA",
-    "-----BEGIN ",
-];
 
 /// Characters before `-us1` in a key.
 const HEX: usize = 32;
@@ -81,12 +60,11 @@ fn may_be_shape(before: &str, word: &str) -> bool {
 fn begins_shape(here: &str) -> bool {
     let digits = here.bytes().take_while(u8::is_ascii_digit).count();
     let rest = &here[digits..];
-    let separated = |sign: &str| here.as_bytes().get(sign.len()).is_none_or(|b| b"_.-".contains(b));
-    [SIGNS, MORE].iter().copied().flatten().any(|sign| agree(sign, here))
-        || SHORT.iter().any(|sign| agree(sign, here) && separated(sign))
-        // `SK` and `EAA` are followed by their key at once; hex by `-us1`.
-        || here.starts_with("SK")
-        || here.starts_with("EAA")
+    RULES.signs.iter().any(|sign| {
+        let n = sign.len().min(here.len());
+        sign[..n] == here.as_bytes()[..n]
+    })
+        // Hex is followed by `-us1`.
         || (here.len() <= HEX && (digits < here.len() || digits <= *DIGITS.end()) && here.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
         || (here.as_bytes().get(..HEX).is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit)) && agree("-us", &here[HEX..]))
         // `12345678:AA…`
@@ -104,5 +82,5 @@ fn named(text: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "redact_open_tests.rs"]
+#[path = "tests/open_tests.rs"]
 mod tests;

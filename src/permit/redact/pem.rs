@@ -6,6 +6,8 @@ use crate::redact::Span;
 const NAME: &str = "private key";
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
+/// Before the lines of a private key of PuTTY.
+const LINES: &str = "Private-Lines:";
 /// Bytes of the longest label in a marker.
 const LABEL: usize = 40;
 /// Characters of a line that cannot be anything but a body.
@@ -78,7 +80,7 @@ fn body(text: &str) -> Body {
         }
         let random = here.bytes().any(|b| b.is_ascii_digit() || matches!(b, b'+' | b'/' | b'='))
             && here.bytes().any(|b| b.is_ascii_alphabetic())
-            || !crate::redact::named::of_words(here);
+            || !crate::redact::values::of_words(here);
         if run >= LONG && random {
             end = at;
         } else if let Some(n) = header(&text[at - run..]) {
@@ -155,6 +157,20 @@ pub(crate) fn keys(text: &str, found: &mut Vec<Span>) {
         found.push((begin..at, NAME));
     }
     cut_at_the_beginning(text, found);
+    for (begin, lines) in text.match_indices(LINES) {
+        // Behind the number of lines.
+        let after = begin
+            + lines.len()
+            + text[begin + lines.len()..]
+                .bytes()
+                .take(4)
+                .take_while(|b| *b == b' ' || b.is_ascii_digit())
+                .count();
+        let read = body(&text[after..]);
+        if read.end > 0 {
+            found.push((after + between(&text.as_bytes()[after..])..after + read.end, NAME));
+        }
+    }
     for sign in BODIES {
         for (begin, _) in text.match_indices(sign) {
             let before = text[..begin].chars().next_back();
@@ -230,5 +246,5 @@ pub fn undecided(text: &str) -> Option<usize> {
 }
 
 #[cfg(test)]
-#[path = "redact_pem_tests.rs"]
+#[path = "tests/pem_tests.rs"]
 mod tests;

@@ -1,7 +1,7 @@
 //! Masking of text that comes in chunks.
 
 use crate::redact::Redactor;
-use crate::redact::hint::names_a_secret;
+use crate::redact::names_a_secret;
 use crate::redact::shapes::next;
 
 /// Longest text that is held back in a stream.

@@ -1,0 +1,364 @@
+//! Secrets of many shapes in many surroundings, and ordinary lines, both made from a seed: no literal of this file looks
+//! like a secret.
+
+use crate::redact::Redactor;
+
+const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const HEX: &str = "0123456789abcdef";
+const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+const LOWER: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
+const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// Knuth's constants; the low bits are the weak ones.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % n
+    }
+
+    fn text(&mut self, signs: &str, len: usize) -> String {
+        (0..len).map(|_| char::from(signs.as_bytes()[self.below(signs.len())])).collect()
+    }
+
+    /// `a20`: 20 letters and digits; `x` hex, `u` upper case, `l` lower case, `b` base64 of addresses, `d` digits.
+    fn of(&mut self, form: &str) -> String {
+        let mut out = String::new();
+        for part in form.split('<') {
+            let Some((field, plain)) = part.split_once('>') else {
+                out.push_str(part);
+                continue;
+            };
+            let (kind, len) = field.split_at(1);
+            let signs = match kind {
+                "a" => ALNUM,
+                "x" => HEX,
+                "u" => UPPER,
+                "l" => LOWER,
+                "b" => BASE64,
+                _ => "0123456789",
+            };
+            // Every text of some length has each kind of sign that it may have.
+            let made = loop {
+                let made = self.text(signs, len.parse().unwrap());
+                let digit = made.bytes().any(|b| b.is_ascii_digit());
+                let letter = made.bytes().any(|b| b.is_ascii_alphabetic());
+                if kind == "d" || made.len() < 12 || digit && letter {
+                    break made;
+                }
+            };
+            out.push_str(&made);
+            out.push_str(plain);
+        }
+        out
+    }
+}
+
+/// Vendors' shapes, in halves: the sign of a secret does not stand here.
+const VENDORS: &[(&str, &str)] = &[
+    ("sk", "-ant-api03-<b93>AA"),
+    ("sk", "-proj-<b74>"),
+    ("gh", "p_<a36>"),
+    ("github", "_pat_<a82>"),
+    ("gl", "pat-<b20>"),
+    ("gl", "ffct-<b20>"),
+    ("GR13", "48941<b20>"),
+    ("xo", "xb-<d12>-<d12>-<a24>"),
+    ("xo", "xe.xoxp-1-<u163>"),
+    ("AK", "IA<u16>"),
+    ("A3", "TX<u16>"),
+    ("AB", "SK<a120>"),
+    ("AI", "za<a35>"),
+    ("A3", "-<u6>-<u11>-<u5>-<u5>-<u5>"),
+    ("ops", "_eyJ<a250>"),
+    ("p8", "e-<a32>"),
+    ("AGE-SECRET", "-KEY-1<u58>"),
+    ("pa", "t<a14>.<x64>"),
+    ("LT", "AI<a20>"),
+    ("AK", "Cp<a69>"),
+    ("cm", "Vmd<a59>"),
+    ("sc", "_<a20>.<a5>.acc_<a20>.<a60>"),
+    ("4b", "1d<a38>"),
+    ("CLO", "JARS_<l60>"),
+    ("dp.", "pt.<a43>"),
+    ("dt0", "c01.<u24>.<u64>"),
+    ("FLW", "SECK_TEST-<x32>-X"),
+    ("fi", "o-u-<b64>"),
+    ("pat", ".<b22>.<a24>.<a20>"),
+    ("ic", "o-<a32>"),
+    ("s-s4", "t2ud-<x64>"),
+    ("", "<a6>_<a29>_mmk"),
+    ("AP", "I-<u26>"),
+    ("sha", "256~<b43>"),
+    ("access-", "sandbox-<x8>-<x4>-<x4>-<x4>-<x12>"),
+    ("tk-", "us-<b48>"),
+    ("sm_", "pat_<a16>"),
+    ("shippo", "_live_<x40>"),
+    ("pscale", "_pw_<a43>"),
+    ("pscale", "_oauth_<a43>"),
+    ("PM", "AK-<x24>-<x34>"),
+    ("pn", "u_<a36>"),
+    ("rd", "me_<l70>"),
+    ("ruby", "gems_<x48>"),
+    ("sh", "pat_<x32>"),
+    ("sgp", "_<x16>_<x40>"),
+    ("sq0", "atp-<b22>aa"),
+    ("sk", "_live_<a24>"),
+    ("hv", "s.<a95>"),
+    ("tf", "p_<a40>_<a18>"),
+    ("nt", "n_<d11><a35>"),
+    ("lin", "_api_<a40>"),
+    ("np", "m_<a36>"),
+    ("py", "pi-AgEIcHlwaS5vcmc<b60>"),
+    ("S", "G.<b22>.<b43>"),
+    ("xkeys", "ib-<x64>-<a16>"),
+    ("gl", "sa_<a32>_<x8>"),
+    ("eyJr", "Ijoi<a80>"),
+    ("da", "pi<x32>"),
+    ("do", "p_v1_<x64>"),
+    ("HR", "KU-AA<b58>"),
+    ("fm", "2_<a100>"),
+    ("", "<a3>1Q~<a33>"),
+    ("AQ", "VN<a36>"),
+    ("EZ", "AK<a54>"),
+    ("apify", "_api_<a36>"),
+    ("lsv2", "_pt_<x32>_<x10>"),
+    ("pc", "sk_<a6>_<a60>"),
+    ("bedrock", "-api-key-<a60>"),
+    ("", "<d10>:AA<a33>"),
+    ("hooks.slack.", "com/services/T<u8>/B<u10>/<a24>"),
+    ("duffel", "_test_<b43>"),
+    ("wh", "sec_<a32>"),
+];
+
+/// Names of secrets, with the form of the value: KEY, SECRET, PASS and TOKEN in each position, and names of vendors.
+const NAMES: &[(&str, &str)] = &[
+    ("STRIPE_KEY", "<a32>"),
+    ("KEY_STRIPE", "<a32>"),
+    ("APP_KEY_V2", "<a32>"),
+    ("MYKEY", "<a28>"),
+    ("SECRET_STRIPE", "<a32>"),
+    ("STRIPE_SECRET_V2", "<a24>"),
+    ("MYSECRET", "<a24>"),
+    ("secretKeyBase", "<x64>"),
+    ("secretkeybase", "<x64>"),
+    ("PASS_DB", "<a14>"),
+    ("DB_PASS_PROD", "<a14>"),
+    ("DBPASS", "<a20>"),
+    ("dbPass", "<a14>"),
+    ("PASSWORD_DB", "<a12>"),
+    ("dbpassword", "<a12>"),
+    ("TOKEN_GH", "<a30>"),
+    ("GH_TOKEN_2", "<a30>"),
+    ("GHTOKEN", "<a30>"),
+    ("tokenGithub", "<a30>"),
+    ("spring.datasource.password", "<a12>"),
+    ("sshPassphrase", "<a14>"),
+    ("client-secret", "<x40>"),
+    ("jwtKey", "<a40>"),
+    ("AES_KEY", "<a44>"),
+    ("clientCredential", "<a32>"),
+    ("DATADOG_APP", "<x40>"),
+    ("twilio_sid_auth", "<x32>"),
+    ("algoliaAdmin", "<x32>"),
+    ("SENDBIRD", "<x40>"),
+    ("heroku_x", "<x8>-<x4>-<x4>-<x4>-<x12>"),
+];
+
+/// Surroundings: `¶` is the name, `§` the value.
+const SURROUNDINGS: &[&str] = &[
+    "export ¶=§",
+    "¶=§",
+    "¶=\"§\"",
+    "{\"¶\": \"§\"}",
+    "{\"a\":1,\"¶\":\"§\",\"b\":2}",
+    "¶: §",
+    "  ¶: '§'",
+    "¶:\n  value: §",
+    "¶:\n  - §",
+    "¶: >-\n  §",
+    "¶: !!str §",
+    "<¶>§</¶>",
+    "<add key=\"¶\" value=\"§\"/>",
+    "<user ¶=\"§\" id=\"3\"/>",
+    "<entry key=\"¶\">§</entry>",
+    "<property name='¶'><value>§</value></property>",
+    "<¶><![CDATA[§]]></¶>",
+    "<key>¶</key>\n<string>§</string>",
+    "¶ = b'§'",
+    "¶ = B\"§\"",
+    "¶ = rb'§'",
+    "let ¶ = br#\"§\"#;",
+    "const ¶ = `§`;",
+    "¶ = \"\"\"§\"\"\"",
+    "¶ = '§'",
+    "¶ := \"§\"",
+    "¶ => '§',",
+    "'¶' => '§',",
+    "define('¶', '§');",
+    "os.environ[\"¶\"] = \"§\"",
+    "os.environ.setdefault(\"¶\", \"§\")",
+    "const ¶ = process.env.¶ || \"§\";",
+    "¶ = Secret::new(\"§\")",
+    "[section]\n¶ = \"§\"",
+    "¶=§ ; note",
+    "https://api.test/x?a=1&¶=§&b=2",
+    "curl -H '¶: §' https://api.test",
+    "setenv ¶ §",
+    "set -gx ¶ §",
+    "https%3A%2F%2Fapi.test%2Fx%3FN%3DV%26b%3D2",
+    "{\"out\": \"¶=§\\nnext\"}",
+    "{\"out\": \"{\\\"¶\\\": \\\"§\\\"}\"}",
+    "<a b=\"{&quot;¶&quot;:&quot;§&quot;}\"/>",
+    "+¶=§",
+    "12\t¶=§",
+    "¶: {\n  \"default\": \"§\"\n}",
+    "¶ = [\n  '§',\n]",
+    "${¶:-§}",
+    "$¶ = \"§\"",
+    "SET ¶=§",
+    "¶: \"§\" # note",
+];
+
+fn in_pieces(value: &str, joint: &str) -> String {
+    let (a, b) = value.split_at(value.len() / 2);
+    format!("{a}{joint}{b}")
+}
+
+const JOINTS: &[(&str, &str, &str)] = &[
+    ("¶=\"", "\\\n", "\""),
+    ("¶=", "\\\n", ""),
+    ("¶ = \"", "\" +\n    \"", "\""),
+    ("¶ = '", "' + '", "'"),
+    ("¶ = (\n    \"", "\"\n    \"", "\"\n)"),
+    ("¶ = '", "' .\n  '", "';"),
+    ("¶ = \"", "\"\n    + \"", "\";"),
+    ("¶ = \"", "\" \\\n  \"", "\""),
+    ("¶ = \"", "\" & _\n  \"", "\""),
+    ("¶ = b'", "'\n  b'", "'"),
+];
+
+fn encoded(bytes: &[u8]) -> String {
+    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let n = chunk.iter().fold(0, |n, b| n << 8 | usize::from(*b)) << (8 * (3 - chunk.len()));
+        for i in 0..4 {
+            out.push(if i > chunk.len() { '=' } else { char::from(SIGNS[n >> (18 - 6 * i) & 63]) });
+        }
+    }
+    out
+}
+
+/// Secret parts that must be gone, and the text with them.
+type Case = (Vec<String>, String);
+
+/// Secrets with surroundings of their own.
+fn own(r: &mut Rng) -> Vec<Case> {
+    let mut all: Vec<Case> = Vec::new();
+    let mut one = |secret: String, text: String| all.push((vec![secret], text));
+    for line in [
+        "db.test:5432:app:me:§",
+        "*:*:*:me:§",
+        "localhost:5433:*:postgres:§",
+        "machine api.test login me password §",
+        "machine api.test\n  login me\n  password §",
+        "https://§@git.test/o/r.git",
+        "postgres://me:§@db.test/app",
+        "redis://:§@cache.test:6379/0",
+        "Authorization: Bearer §",
+        "authorization: token §",
+        "X-Vault-Token: §",
+        "Private-Token: §",
+        "X-API-Key: §",
+        "Proxy-Authorization: Basic §",
+        "Cookie: theme=dark; connect.sid=§",
+        "users:\n- name: me\n  user:\n    token: §",
+        "users:\n- name: me\n  user:\n    client-key-data: §",
+        "apiVersion: v1\nkind: Secret\ndata:\n  plain: §\n",
+        "aws configure set aws_secret_access_key §",
+        "-----BEGIN OPENSSH PRIVATE KEY-----\nV\n-----END OPENSSH PRIVATE KEY-----",
+    ] {
+        let secret = r.of("<a40>");
+        one(secret.clone(), line.replace('§', &secret));
+    }
+    for field in ["d", "p", "q", "dp", "dq", "qi", "k"] {
+        let secret = r.of("<b43>");
+        one(secret.clone(), format!("{{\"kty\":\"RSA\",\"{field}\":\"{secret}\",\"use\":\"sig\"}}"));
+        let secret = r.of("<b43>");
+        one(secret.clone(), format!("  \"{field}\": \"{secret}\",\n  \"kty\": \"EC\""));
+    }
+    let lines: Vec<String> = (0..3).map(|_| r.text(ALNUM, 64)).collect();
+    let key = format!(
+        "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nComment: me\nPublic-Lines: 1\n{}\nPrivate-Lines: 3\n{}\nPrivate-MAC: {}\n",
+        r.text(ALNUM, 60),
+        lines.join("\n"),
+        r.text(HEX, 64)
+    );
+    all.push((lines, key));
+    for (user, len) in [("admin", 8), ("me@mail.test", 12), ("deploy-bot", 20), ("x", 30)] {
+        let word = encoded(format!("{user}:{}", r.text(ALNUM, len)).as_bytes());
+        for line in
+            ["Authorization: Basic §", "auth = §", "echo § | base64 -d", "{\"auth\": \"§\"}", "creds: \"§\""]
+        {
+            all.push((vec![word.clone()], line.replace('§', &word)));
+        }
+    }
+    // A text of base64 that holds a secret.
+    let inner = r.of("<a30>");
+    for text in [format!("{{\"password\":\"{inner}\"}}"), format!("export API_TOKEN={inner}\n")] {
+        let word = encoded(text.as_bytes());
+        all.push((vec![word.clone()], format!("data: {word}\n")));
+    }
+    all
+}
+
+/// All secrets of the corpus.
+fn corpus(seed: u64) -> Vec<Case> {
+    let r = &mut Rng(seed);
+    let mut all = own(r);
+    for (n, (a, b)) in VENDORS.iter().enumerate() {
+        let secret = format!("{a}{}", r.of(b));
+        all.push((vec![secret.clone()], format!("so {secret} is\n")));
+        for k in 0..8 {
+            let around = SURROUNDINGS[(n * 8 + k) % SURROUNDINGS.len()];
+            let around = around.replace('¶', "thing").replace('§', &secret);
+            // A colon in a line of YAML or an address is a sign of its own.
+            if !secret.contains([':', '/', '~']) {
+                all.push((vec![secret.clone()], around));
+            }
+        }
+    }
+    for (name, form) in NAMES {
+        for around in SURROUNDINGS {
+            let secret = r.of(form);
+            all.push((vec![secret.clone()], around.replace('¶', name).replace('§', &secret)));
+        }
+        for (before, joint, after) in JOINTS {
+            let secret = r.of(form);
+            let (a, b) = secret.split_at(secret.len() / 2);
+            let text = format!("{before}{}{after}", in_pieces(&secret, joint)).replacen('¶', name, 1);
+            all.push((vec![a.to_owned(), b.to_owned()], text));
+        }
+    }
+    all
+}
+
+#[test]
+fn every_secret_of_the_corpus_is_masked() {
+    let redactor = Redactor::default();
+    let all = corpus(0x5EED_0033);
+    let mut left = Vec::new();
+    for (secrets, text) in &all {
+        let text = format!("one\n{text}\nend\n");
+        let shown = redactor.redact(&text);
+        if secrets.iter().any(|s| shown.contains(s.as_str())) {
+            left.push(shown.to_string());
+        }
+        assert!(shown.starts_with("one\n") && shown.ends_with("\nend\n"), "{shown}");
+        assert_eq!(redactor.redact(&shown), shown, "what is masked is not masked again");
+    }
+    println!("{} of {} masked", all.len() - left.len(), all.len());
+    assert!(left.is_empty(), "{} of {} are left:\n{}", left.len(), all.len(), left.join("\n---\n"));
+}
