@@ -157,15 +157,8 @@ pub(crate) fn keys(text: &str, found: &mut Vec<Span>) {
         found.push((begin..at, NAME));
     }
     cut_at_the_beginning(text, found);
-    for (begin, lines) in text.match_indices(LINES) {
-        // Behind the number of lines.
-        let after = begin
-            + lines.len()
-            + text[begin + lines.len()..]
-                .bytes()
-                .take(4)
-                .take_while(|b| *b == b' ' || b.is_ascii_digit())
-                .count();
+    for (begin, _) in text.match_indices(LINES) {
+        let after = number_of_lines(text, begin);
         let read = body(&text[after..]);
         if read.end > 0 {
             found.push((after + between(&text.as_bytes()[after..])..after + read.end, NAME));
@@ -225,6 +218,25 @@ fn cut_at_the_beginning(text: &str, found: &mut Vec<Span>) {
 
 /// Where the end of a text begins that may yet become a part of a key: to be held back until that is known.
 pub fn undecided(text: &str) -> Option<usize> {
+    in_marks(text).or_else(|| in_lines(text))
+}
+
+/// Where the lines of a key of PuTTY end so far, when more may follow.
+fn in_lines(text: &str) -> Option<usize> {
+    let begin = text.rfind(LINES)?;
+    let after = number_of_lines(text, begin);
+    let read = body(&text[after..]);
+    read.open.then_some(if read.end == 0 { begin } else { after + read.end })
+}
+
+/// Where the number of lines ends whose name stands at `begin`.
+fn number_of_lines(text: &str, begin: usize) -> usize {
+    let behind = begin + LINES.len();
+    behind + text[behind..].bytes().take(6).take_while(|b| *b == b' ' || b.is_ascii_digit()).count()
+}
+
+/// The same for a key between two marks.
+fn in_marks(text: &str) -> Option<usize> {
     let begin = text.rfind(BEGIN)?;
     let rest = &text[begin..];
     let Some(after) = marker(rest, BEGIN) else {

@@ -66,6 +66,8 @@ pub(crate) struct Rules {
     pub rules: Vec<Rule>,
     /// Signs of shapes, with the numbers of their rules.
     pub signs: Words,
+    /// Those of them that may stand inside of a secret.
+    pub within: Vec<&'static str>,
     /// Words in names, with the numbers of their rules.
     pub vendors: Vec<(&'static str, usize)>,
 }
@@ -73,15 +75,19 @@ pub(crate) struct Rules {
 impl Rules {
     /// Of a file of rules.
     pub(crate) fn new(text: &'static str) -> Self {
-        let (mut rules, mut signs, mut vendors) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rules, mut signs, mut vendors): (Vec<Rule>, Vec<_>, Vec<_>) = Default::default();
+        let mut within = Vec::new();
         for row in text.lines().filter(|row| !row.starts_with('#')) {
             let all = row.split('\t').nth(1).unwrap_or_default();
             let Some(rule) = all.split(' ').next().and_then(|sign| Rule::new(row, sign)) else { continue };
             let list = if rule.kind == Kind::Value { &mut vendors } else { &mut signs };
             list.extend(all.split(' ').map(|sign| (sign.trim_start_matches(['~', '@']), rules.len())));
+            if rule.kind == Kind::Around {
+                within.extend(all.split(' ').map(|sign| sign.trim_start_matches('~')));
+            }
             rules.push(rule);
         }
-        Self { rules, signs: Words::new(signs, false), vendors }
+        Self { rules, signs: Words::new(signs, false), within, vendors }
     }
 
     /// The rule of this number matches the whole value.

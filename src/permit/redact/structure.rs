@@ -43,6 +43,11 @@ static MARKS: LazyLock<Words> = LazyLock::new(|| {
     Words::new(marks.into_iter().enumerate().map(|(n, mark)| (mark, if n < 7 { 0 } else { n })), false)
 });
 
+/// Whether something begins whose structure says that what follows is secret.
+pub(crate) fn marks(text: &str) -> bool {
+    MARKS.any(text.as_bytes()) || text.contains("Private-Lines:")
+}
+
 /// Adds what the structure of the text says.
 pub(crate) fn structured(text: &str, found: &mut Vec<Span>) {
     let (mut manifest, mut variables) = (false, false);

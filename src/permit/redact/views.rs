@@ -170,6 +170,18 @@ fn in_base64(b: u8) -> Option<u8> {
     })
 }
 
+/// Whether a text of base64 consists of it.
+pub(crate) fn is_base64(c: char) -> bool {
+    u8::try_from(c).is_ok_and(|b| in_base64(b).is_some())
+}
+
+/// Whether a run of base64 may be a text, as far as it is there.
+pub(crate) fn may_be_text(run: &str) -> bool {
+    let kinds =
+        [u8::is_ascii_lowercase, u8::is_ascii_uppercase].iter().all(|kind| run.bytes().any(|b| kind(&b)));
+    kinds && run.len() >= BEGINNING / 3 * 4 && printable(&decode(&run.as_bytes()[..BEGINNING / 3 * 4]))
+}
+
 fn base64(text: &str, look: &mut impl FnMut(&View)) {
     let bytes = text.as_bytes();
     let run = |at: usize| bytes[at..].iter().take(LONG).take_while(|b| in_base64(**b).is_some()).count();
