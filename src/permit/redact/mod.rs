@@ -166,6 +166,8 @@ impl Redactor {
     /// As many times as `depth` says a text is looked for in the text.
     fn spans_of(&self, text: &str, depth: usize) -> Vec<Span> {
         let mut found: Vec<Span> = Vec::new();
+        // First: where two begin at one place, the name of the first is shown.
+        structure::structured(text, &mut found);
         for value in &self.known {
             found.extend(text.match_indices(value.as_str()).map(|(i, v)| (i..i + v.len(), "known key")));
         }
@@ -174,7 +176,6 @@ impl Redactor {
         named::in_addresses(text, &mut found);
         named::assigned(text, &mut found);
         command::given(text, &mut found);
-        structure::structured(text, &mut found);
         if depth > 0 {
             views::each(text, |view| view.spans(&self.spans_of(&view.text, depth - 1), &mut found));
         }

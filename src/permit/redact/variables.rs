@@ -3,61 +3,75 @@
 
 use std::ops::Range;
 
+use tiller_protocol::mask::{has_variables, reads_variables};
+
 use crate::redact::Span;
 
 /// In the mask.
 const NAME: &str = "variable";
 
-/// Whether a path is that of a file of variables.
-pub(crate) fn is_file(path: &str) -> bool {
-    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    name.get(..4).is_some_and(|n| n.eq_ignore_ascii_case(".env"))
+/// What the lines below a head are of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    /// Such a file.
+    File,
+    /// A command that reads such a file, and prints other things, too.
+    Output,
+    /// Lines of such a file, with their numbers.
+    Found,
 }
 
 /// Adds the values of the parts of a text that are of such files, by what programs print before them: heads of a diff and of
-/// `head`, paths before the lines that were found.
+/// `head`, paths before the lines that were found, commands.
 pub(crate) fn sections(text: &str, found: &mut Vec<Span>) {
-    let (mut start, mut inside) = (0, false);
+    let (mut start, mut section) = (0, None);
     // A value in quotes may go on below.
     let mut open: Option<char> = None;
     for line in text.split_inclusive('\n') {
         let at = start;
         start += line.len();
         let here = line.trim_end();
-        if let Some(path) = head(here) {
-            inside = is_file(path);
-            open = None;
+        if let Some(new) = head(here) {
+            (section, open) = (new, None);
             continue;
         }
-        let place = if inside {
-            Some(at + here.len() - here.trim_start_matches(['+', '-', ' ']).len())
-        } else {
-            found_line(here).map(|n| at + n)
-        };
-        let Some(from) = place else { continue };
+        if here.is_empty() && section == Some(Section::Found) {
+            section = None;
+        }
+        let from = at + here.len() - here.trim_start_matches(['+', '-', ' ']).len();
+        let Some(from) = section.map(|_| from).or_else(|| found_line(here).map(|n| at + n)) else { continue };
         let to = at + here.len();
-        if let Some(quote) = open.filter(|_| inside) {
-            let end = text[at..to].find(quote).map(|n| at + n);
+        if let Some(quote) = open.filter(|_| section.is_some()) {
+            let end = text[from..to].find(quote).map(|n| from + n);
             found.push((from..end.unwrap_or(to), NAME));
             open = open.filter(|_| end.is_none());
             continue;
         }
-        if let Some((value, quote)) = value(text, from..to) {
+        if let Some((value, quote)) = value(text, from..to, section == Some(Section::Output)) {
             open = quote;
             found.push((value, NAME));
         }
     }
+    found.retain(|(span, _)| !span.is_empty());
 }
 
-/// The path of a file whose text follows.
-fn head(line: &str) -> Option<&str> {
+/// What a line that is the head of something says of the lines below it.
+#[expect(clippy::option_option, reason = "a head of other things ends a section, and no head does not")]
+fn head(line: &str) -> Option<Option<Section>> {
+    if let Some(command) = line.strip_prefix("$ ") {
+        return Some(reads_variables(command).then_some(Section::Output));
+    }
     let path = line
         .strip_prefix("==> ")
         .and_then(|rest| rest.strip_suffix(" <=="))
         .or_else(|| line.strip_prefix("+++ "))
         .or_else(|| line.strip_prefix("diff --git "))
-        .or_else(|| line.strip_prefix("File: "))?;
-    Some(path.trim_matches('"'))
+        .or_else(|| line.strip_prefix("File: "));
+    if let Some(path) = path {
+        return Some(has_variables(path.trim_matches('"')).then_some(Section::File));
+    }
+    let plain = !line.contains([' ', '=', ':', '"', '<', '>', '(']);
+    (plain && has_variables(line)).then_some(Some(Section::Found))
 }
 
 /// Where the text of a line begins that a search found in such a file: behind its path, and the number of the line.
@@ -65,7 +79,7 @@ fn found_line(line: &str) -> Option<usize> {
     let at = line.find(".env")?;
     let len = line[at..].find([':', '='])? + at;
     let path = &line[..len];
-    if path.contains([' ', '"', '\'']) || line.as_bytes()[len] != b':' || !is_file(path) {
+    if path.contains([' ', '"', '\'']) || line.as_bytes()[len] != b':' || !has_variables(path) {
         return None;
     }
     let digits = line[len + 1..].bytes().take_while(u8::is_ascii_digit).count();
@@ -73,16 +87,19 @@ fn found_line(line: &str) -> Option<usize> {
     Some(len + 1 + if numbered { digits + 1 } else { 0 })
 }
 
-/// The value of a line `NAME=value`, with the quote that is not closed on it.
-fn value(text: &str, line: Range<usize>) -> Option<(Range<usize>, Option<char>)> {
+/// The value of a line `NAME=value`, with the quote that is not closed on it. `output`: `NAME: value` is something else.
+fn value(text: &str, line: Range<usize>, output: bool) -> Option<(Range<usize>, Option<char>)> {
     let here = &text[line.clone()];
     let numbered = here.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | '\t'));
+    let counted = here.starts_with(|c: char| c.is_ascii_digit());
+    let numbered = numbered.strip_prefix([':', '-', '|']).filter(|_| counted).unwrap_or(numbered);
     let skipped = here.len() - numbered.len();
     // A line that is switched off holds a value all the same.
     let plain = numbered.trim_start_matches(['#', ' ']);
-    let plain = plain.strip_prefix("export ").or_else(|| plain.strip_prefix("set ")).unwrap_or(plain);
+    let plain =
+        ["export ", "set ", "declare -x "].iter().find_map(|s| plain.strip_prefix(s)).unwrap_or(plain);
     let skipped = skipped + numbered.len() - plain.len();
-    let sign = plain.find(['=', ':'])?;
+    let sign = plain.find(['=', ':']).filter(|sign| !output || plain.as_bytes()[*sign] == b'=')?;
     let name = plain[..sign].trim_end();
     let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     if name.is_empty() || !name.chars().all(of_name) {
@@ -132,6 +149,12 @@ mod tests {
             "./a/.env:3:HOST=db1\n.env.test:WORD=two words\nsrc/x.rs:3:HOST=db1\n==> x <==\nHOST=db1\n";
         let shown = Redactor::default().redact(text);
         let want = "./a/.env:3:HOST=[redacted variable]\n.env.test:WORD=[redacted variable]\nsrc/x.rs:3:HOST=db1\n==> x <==\nHOST=db1\n";
+        assert_eq!(shown, want);
+        // As the search prints it, and as a person pastes it.
+        let text = "a/.env\n3:HOST=db1\n4-WORD=x\n\nsrc/x.rs\n3:HOST=db1\n$ cat .env\nHOST=db1\nTests: 5\n$ ls\nA=b\n";
+        let shown = Redactor::default().redact(text);
+        let want = "a/.env\n3:HOST=[redacted variable]\n4-WORD=[redacted variable]\n\nsrc/x.rs\n3:HOST=db1\n$ cat .env\n\
+                    HOST=[redacted variable]\nTests: 5\n$ ls\nA=b\n";
         assert_eq!(shown, want);
     }
 }

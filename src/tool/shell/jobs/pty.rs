@@ -26,7 +26,7 @@ pub(crate) async fn run(
     let pool = &cx.state.shells;
     let begun = Instant::now();
     let folder = folder.unwrap_or_else(|| pool.folder(cx));
-    let live = Arc::new(Live::new(cx.progress.clone()));
+    let live = Arc::new(Live::of(command, cx));
     let job = pool.start_pty(command, &folder, Some(Arc::clone(&live)), cx).await?;
     let mut exit = job.exit.clone();
     let how = tokio::select! {
@@ -54,7 +54,7 @@ pub(crate) async fn run(
     let text = lock(&screen).text();
     let mut capture = Capture::default();
     capture.push(text.as_bytes(), cx);
-    let mut text = capture.finish(cx);
+    let mut text = capture.finish(cx).masked(command, cx);
     if text.full.is_none()
         && let Ok(path) = lock(&job.output.log).source()
     {
