@@ -153,9 +153,19 @@ fn secret(text: &str, name: &Range<usize>, given: &Given, said: Option<Class>) -
     Some((span, if short { "password" } else { "secret" }))
 }
 
+/// Bytes of a line that are looked at before a name.
+const BEFORE: usize = 200;
+
+/// The part of its line, or the end of it, that stands before a place.
+pub(crate) fn line_before(text: &str, at: usize) -> &str {
+    let from = text.floor_char_boundary(at.saturating_sub(BEFORE));
+    let before = &text[from..at];
+    before.rsplit('\n').next().unwrap_or(before)
+}
+
 /// Whether a line begins behind `before`, or a command that sets variables.
 fn begins_line(before: &str) -> bool {
-    let line = before.rsplit('\n').next().unwrap_or(before).trim_start_matches(['+', '-', ' ', '\t']);
+    let line = line_before(before, before.len()).trim_start_matches(['+', '-', ' ', '\t']);
     let line = line.rsplit("\\n").next().unwrap_or(line);
     ["", "export ", "declare -x ", "set ", "ENV ", "ARG "].contains(&line)
 }

@@ -122,7 +122,8 @@ pub(crate) fn shapes(text: &str, found: &mut Vec<Span>) {
 /// The secret with this sign.
 fn shape(text: &str, sign: Range<usize>, rule: &Rule) -> Option<Range<usize>> {
     let at = sign.start;
-    let to = text.floor_char_boundary((at + BEHIND).min(text.len()));
+    let behind = if rule.kind == Kind::Behind { BEHIND } else { 2 * BEFORE };
+    let to = text.floor_char_boundary((at + behind).min(text.len()));
     let span = match rule.kind {
         Kind::Behind => {
             let rest = text.get(sign.end..to)?;
@@ -187,8 +188,9 @@ fn discord(text: &str, found: &mut Vec<Span>) {
 /// What stands at the end of `before` belongs to no word: the sign of an added line in a diff, or a line end
 /// or tab as JSON spells it.
 pub(crate) fn word_begins(before: &str) -> bool {
-    let line = before.rsplit('\n').next().unwrap_or(before);
-    line == "+" || ["\\n", "\\r", "\\t", "\\n+"].iter().any(|e| before.ends_with(e))
+    before == "+"
+        || before.ends_with("\n+")
+        || ["\\n", "\\r", "\\t", "\\n+"].iter().any(|e| before.ends_with(e))
 }
 
 /// The start of the next character.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use crate::redact::Span;
 use crate::redact::hint::Words;
-use crate::redact::named::{count, quoted};
+use crate::redact::named::{count, line_before, quoted};
 use crate::redact::names::{Class, plural, said};
 use crate::redact::shapes::RULES;
 use crate::redact::values::{NamedValue, is_random, is_value, placeholder, strong};
@@ -127,13 +127,13 @@ pub(crate) fn children(text: &str, name: Range<usize>, at: usize, found: &mut Ve
         return;
     }
     let text_block = text[at..line_end].contains(['|', '>']);
-    let line = text[..name.start].rfind('\n').map_or(0, |i| i + 1);
+    let line = line_before(text, name.start);
     let indent = |line: &str| {
         let numbered =
             line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '+' | '|' | '\t' | ' '));
         line.len() - numbered.len()
     };
-    let own = indent(&text[line..name.start]);
+    let own = indent(line);
     let mut start = line_end + 1;
     for _ in 0..LINES {
         let end = text[start..].find('\n').map_or(text.len(), |n| start + n);
@@ -297,7 +297,7 @@ fn all_below(text: &str, name: usize, at: usize, found: &mut Vec<Span>) {
 /// element behind it.
 fn elements(text: &str, found: &mut Vec<Span>) {
     /// Bytes of the longest tag, and of the longest content.
-    const TAG: usize = 2 << 10;
+    const TAG: usize = 1 << 10;
     const CONTENT: usize = 4 << 10;
     let bytes = text.as_bytes();
     let mut above: Option<Class> = None;
@@ -322,7 +322,7 @@ fn elements(text: &str, found: &mut Vec<Span>) {
                         && tag[i + n.len()..].trim_start().starts_with('=')
                 })?;
                 let equals = at + found + tag[found..].find('=')? + 1;
-                quoted_any(text, equals + count(&bytes[equals..], 3, |b| b.is_ascii_whitespace()))
+                quoted_any(text, equals + count(&bytes[equals..], 3, |b| b.is_ascii_whitespace())..end)
             })
         };
         let called =
@@ -337,7 +337,7 @@ fn elements(text: &str, found: &mut Vec<Span>) {
         let content = end + 1;
         let len = count(&bytes[content..], CONTENT, |b| b != b'<');
         let mut inner = trimmed(text, content..text.floor_char_boundary(content + len));
-        if text[content + len.min(text.len() - content)..].starts_with("<![CDATA[") && inner.is_empty() {
+        if bytes[content + len..].starts_with(b"<![CDATA[") && inner.is_empty() {
             let from = content + len + 9;
             inner = from..text[from..].find("]]>").map_or(from, |n| from + n);
         }
@@ -358,11 +358,12 @@ fn elements(text: &str, found: &mut Vec<Span>) {
     }
 }
 
-/// The text in quotes, however short.
-fn quoted_any(text: &str, at: usize) -> Option<Range<usize>> {
-    let quote = *text.as_bytes().get(at).filter(|b| matches!(b, b'"' | b'\''))?;
-    let len = text[at + 1..].find(char::from(quote))?;
-    Some(at + 1..at + 1 + len)
+/// The text in quotes at the beginning of a part, however short.
+fn quoted_any(text: &str, part: Range<usize>) -> Option<Range<usize>> {
+    let quote = *text.as_bytes().get(part.start).filter(|b| matches!(b, b'"' | b'\''))?;
+    let from = part.start + 1;
+    let len = text.get(from..part.end)?.find(char::from(quote))?;
+    Some(from..from + len)
 }
 
 fn trimmed(text: &str, span: Range<usize>) -> Range<usize> {

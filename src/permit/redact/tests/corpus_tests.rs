@@ -22,6 +22,23 @@ impl Rng {
         (0..len).map(|_| char::from(signs.as_bytes()[self.below(signs.len())])).collect()
     }
 
+    /// The same in a line with other signs of `<`.
+    fn of_ordinary(&mut self, form: &str) -> String {
+        let field = |at: usize| {
+            let inner = form.get(at + 1..)?.split_once('>')?.0;
+            let (kind, len) = inner.split_at_checked(1)?;
+            ("axulbd".contains(kind) && len.parse::<usize>().is_ok()).then_some(inner.len() + 2)
+        };
+        let mut out = String::new();
+        let mut at = 0;
+        while let Some(next) = form[at..].find('<').map(|n| at + n) {
+            out.push_str(&form[at..next]);
+            at = next + field(next).unwrap_or(1);
+            out.push_str(&if at > next + 1 { self.of(&form[next..at]) } else { "<".into() });
+        }
+        out + &form[at..]
+    }
+
     /// `a20`: 20 letters and digits; `x` hex, `u` upper case, `l` lower case, `b` base64 of addresses, `d` digits.
     fn of(&mut self, form: &str) -> String {
         let mut out = String::new();
@@ -415,4 +432,232 @@ fn streams_show_no_part_of_a_secret_of_the_corpus_while_it_comes() {
         }
     }
     assert!(shown_parts.is_empty(), "{} are shown:\n{}", shown_parts.len(), shown_parts.join("\n---\n"));
+}
+
+/// Lines that hold what looks random and is no secret: `x32` and the like are filled in as in [`VENDORS`].
+const ORDINARY: &[&str] = &[
+    "commit <x40>",
+    "index <x7>..<x7> 100644",
+    "id <x8>-<x4>-<x4>-<x4>-<x12>",
+    "checksum = \"<x64>\"",
+    "    \"integrity\": \"sha512-<a86>==\",",
+    "  resolved \"https://registry.test/a/-/a-1.2.3.tgz#<x40>\"",
+    "  integrity sha1-<a27>=",
+    "data:image/png;base64,iVBORw0KGgo<a120>",
+    "url(data:font/woff2;base64,d09GMgAB<a90>)",
+    "source = \"git+https://host.test/o/r?rev=<x7>#<x40>\"",
+    "example.com/m v1.2.3 h1:<a43>=",
+    "sha256:<x64>",
+    "FROM base@sha256:<x64>",
+    "ETag: \"<x32>\"",
+    "cache_key = \"<x40>\"",
+    "cache-key: linux-<x64>",
+    "primary_key: \"<x32>\"",
+    "key: \"ArrowLeft\", code: 37",
+    "<key>CFBundleIdentifier</key>\n<string>test.app.v2</string>",
+    "token_count = <d1>",
+    "max_tokens: <d5>,",
+    "input_tokens: <d6>, output_tokens: <d3>",
+    "password_field: PasswordInput",
+    "key: value",
+    "let key = format!(\"{name}_{id}\");",
+    "const token = await getToken(user.id);",
+    "token: Token::Ident(\"a<d2>\"),",
+    "secret: Option<SecretString>,",
+    "password: z.string().min(<d1>),",
+    "if (event.key === 'Escape') return null;",
+    "auth: AuthState.LoggedOut,",
+    "pub const KEY_SIZE: usize = <d2>;",
+    "API_KEY_HEADER = \"x-api-key-v<d1>\"",
+    "session_key_len: u32,",
+    "!function(e,t){\"object\"==typeof exports?t(exports):t(e.a<d3>={})}(this,function(e){var n=e.key||\"k<d2>\";return n})",
+    "//# sourceMappingURL=app.<x8>.js.map",
+    "assert_eq!(hash(&data), \"<x64>\");",
+    "0x<x16>, 0x<x16>, 0x<x16>,",
+    "2026-11-<d2>T10:00:00.<d3>Z INFO request <x16> took <d2> ms",
+    "src/a_<d2>.rs:<d3>:<d2>: warning: unused variable `pass<d1>`",
+    "thread 'main' panicked at src/x.rs:<d3>:<d2>: key `k<d2>` is missing",
+    "<div class=\"btn-primary key-<d2>\" data-id=\"<x24>\">Token <d2></div>",
+    "<path d=\"M<d2> <d2>h<d2>v<d2>H<d2>z\"/>",
+    "| `token` | the token of the session, `v<d1>` |",
+    "dependencies: compass <d1>.<d1>, passport 0.<d1>.<d2>, tokenizer-<d2>",
+    "https://host.test/a/<x40>/b.png?v=<d6>",
+    "%E2%9C%93 done %20 a=b",
+    "https://host.test/search?q=a%20b%3D<d2>&key=name&page=<d2>",
+    "export PATH=\"$HOME/.local/bin:$PATH\"",
+    "{\"name\":\"n<d3>\",\"key\":\"k-<d3>\",\"value\":<d3>,\"parent\":\"<x24>\"}",
+    "uuid: <x8>-<x4>-4<x3>-a<x3>-<x12>,",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI<a43> me@host",
+    "-----BEGIN CERTIFICATE-----\nMIIB<a60>\n<a64>\n-----END CERTIFICATE-----",
+    "msgid \"Your password must have <d1> characters\"",
+    "label: \"Password\", type: \"password\", id: \"pw-<d2>\",",
+    "process.env.API_KEY, os.environ[\"API_KEY\"], ${API_KEY}, $API_KEY",
+    "keyPath: 'data.items[<d2>].id',",
+    "String s = \"a\" + \"b<d2>\" +\n    \"c<d2>\";",
+    "color: #<x6>; background: #<x6>;",
+    "\"_from\": \"a@^1.<d2>.0\", \"_shasum\": \"<x40>\",",
+];
+
+/// Source files of this project below a folder; those of tests hold what looks like secrets.
+fn sources(at: &std::path::Path, out: &mut Vec<std::path::PathBuf>) {
+    for item in std::fs::read_dir(at).unwrap().flatten() {
+        let path = item.path();
+        let name = item.file_name().to_string_lossy().into_owned();
+        if name.contains("test") || name == "redact" || name.starts_with('.') {
+            continue;
+        }
+        if item.file_type().unwrap().is_dir() {
+            sources(&path, out);
+        } else if ["rs", "md", "toml", "txt", "json"]
+            .iter()
+            .any(|e| path.extension().is_some_and(|x| x == *e))
+        {
+            out.push(path);
+        }
+    }
+}
+
+/// Lines of which one may be masked.
+const MANY: usize = 50_000;
+
+#[test]
+fn ordinary_lines_are_not_masked() {
+    let redactor = Redactor::default();
+    let mut r = Rng(0x5EED_0036);
+    let (mut lines, mut masked) = (0, Vec::new());
+    let mut look = |text: &str| {
+        lines += text.lines().count();
+        for secret in redactor.secrets(text) {
+            let from = text[..secret.range.start].rfind('\n').map_or(0, |i| i + 1);
+            masked.push(format!("{} {:?}", &text[from..secret.range.end], secret.name));
+        }
+    };
+    for round in 0..40 {
+        let page: Vec<String> =
+            ORDINARY.iter().cycle().skip(round).take(300).map(|form| r.of_ordinary(form)).collect();
+        look(&page.join("\n"));
+    }
+    let mut files = Vec::new();
+    sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut files);
+    files.sort();
+    // A part of them, that tests stay quick.
+    for path in files.iter().step_by(6) {
+        look(&std::fs::read_to_string(path).unwrap());
+    }
+    println!("{} of {lines} lines are masked", masked.len());
+    assert!(lines > 20_000, "{lines}");
+    assert!(masked.len() * MANY <= lines, "{} of {lines}:\n{}", masked.len(), masked.join("\n"));
+}
+
+/// Pieces of which hostile texts are made.
+const PIECES: &[&str] = &[
+    "\n",
+    "\r\n",
+    " ",
+    "  ",
+    "\t",
+    "=",
+    ":",
+    ": ",
+    ",",
+    "\"",
+    "'",
+    "`",
+    "\\",
+    "\\n",
+    "\\\"",
+    "\\u00e9",
+    "&quot;",
+    "&amp;",
+    "%3D",
+    "%22",
+    "%C3%A9",
+    "é",
+    "日本",
+    "\u{1f600}",
+    "<",
+    ">",
+    "</",
+    "/>",
+    "<![CDATA[",
+    "]]>",
+    "<key>",
+    "<string>",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    "+",
+    " + ",
+    " \\\n",
+    "\"\n \"",
+    "key",
+    "KEY",
+    "token",
+    "password",
+    "secret",
+    "pass",
+    "pw:",
+    "auth",
+    "datadog",
+    "twilio",
+    "kind: Secret",
+    "data:",
+    ".env",
+    "==> .env <==\n",
+    "$ cat .env\n",
+    "Private-Lines: 2\n",
+    "-----BEGIN RSA PRIVATE KEY-----",
+    "-----END RSA PRIVATE KEY-----",
+    "\"d\":",
+    "0Q~",
+    ":AA",
+    "-us1",
+    "SK",
+    "eyJ",
+    "://",
+    "@",
+    ":",
+    "setenv ",
+    "|",
+    ">-",
+    "- ",
+    "---\n",
+    "*:*:*:a:",
+    "a.b",
+    ".",
+    "%",
+    "&",
+    "#",
+    "!!",
+];
+
+#[test]
+fn hostile_texts_are_taken_as_they_come() {
+    let redactor = Redactor::new(["correct-horse-é".to_owned()]);
+    let mut r = Rng(0x5EED_0037);
+    for _ in 0..1500 {
+        let mut text = String::new();
+        for _ in 0..r.below(40) {
+            match r.below(5) {
+                0 => text.push_str(&r.text(ALNUM, 1 + r.0 as usize % 40)),
+                1 => text.push_str(&encoded(text.as_bytes())),
+                _ => text.push_str(PIECES[r.below(PIECES.len())]),
+            }
+            text.truncate(text.floor_char_boundary(3000));
+        }
+        let mut at = 0;
+        for secret in redactor.secrets(&text) {
+            assert!(secret.range.start >= at && secret.range.end > secret.range.start, "{text:?}");
+            assert!(text.get(secret.range.clone()).is_some(), "{text:?}");
+            at = secret.range.end;
+        }
+        let mut stream = RedactStream::new(redactor.clone());
+        let cut = text.floor_char_boundary(r.below(text.len() + 1));
+        let streamed = stream.push(&text[..cut]) + &stream.push(&text[cut..]) + &stream.finish();
+        assert!(!streamed.contains("correct-horse-é"));
+        let _ = redactor.may_grow(&text[..cut]);
+    }
 }
