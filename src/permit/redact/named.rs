@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::redact::names::{Class, NAMES, said, vendor};
 use crate::redact::shapes::RULES;
 use crate::redact::structure;
-use crate::redact::values::{NamedValue, is_random, placeholder, strong};
+use crate::redact::values::{NamedValue, is_random, is_value, placeholder, strong};
 use crate::redact::{LazyPattern, Span, group, regex};
 
 /// `scheme://name:secret@host`.
@@ -52,6 +52,8 @@ const BARE: usize = 8;
 struct Given {
     /// The name is an argument, and the value the next one.
     listed: bool,
+    /// A word stands for the separator, or nothing does.
+    spoken: bool,
     span: Range<usize>,
     quoted: bool,
     /// It is an argument of a call.
@@ -85,6 +87,9 @@ pub(crate) fn assigned(text: &str, found: &mut Vec<Span>) {
         if text[..name.start].ends_with('\\') && text[name.clone()].starts_with(['n', 'r', 't']) {
             name.start += 1;
         }
+        if let Some(span) = paired(text, &name) {
+            found.push(span);
+        }
         if let Some(at) = parent(text, name.end) {
             structure::children(text, name.clone(), at, found);
         }
@@ -96,6 +101,47 @@ pub(crate) fn assigned(text: &str, found: &mut Vec<Span>) {
     });
 }
 
+/// The value of a pair of which the name is the first part: `{"key": "TOKEN", "value": "..."}`, `name: TOKEN` and `value:` below it.
+fn paired(text: &str, name: &Range<usize>) -> Option<Span> {
+    let before = line_before(text, name.start).trim_end_matches(['"', '\'', '\\']);
+    let colon = before.trim_end_matches([' ', '\t']);
+    let field = colon
+        .strip_suffix([':', '='])
+        .map(|b| b.trim_end_matches([' ', '"', '\'', '\\']))
+        .unwrap_or(before.trim_end());
+    let last = field.rsplit(|c: char| !c.is_ascii_alphanumeric()).next()?.to_ascii_lowercase();
+    if !["name", "key", "variable", "id", "property", "field", "param", "env"].contains(&last.as_str()) {
+        return None;
+    }
+    let said = said(&text[name.clone()], "")?;
+    let to = text.floor_char_boundary((name.end + BEFORE).min(text.len()));
+    let behind = &text[name.end..to];
+    let lower = behind.to_ascii_lowercase();
+    let at = ["value", "val", "default", "content"].iter().filter_map(|word| {
+        let fresh = |at: usize| !lower[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+        let (at, _) = lower.match_indices(word).find(|(at, _)| fresh(*at))?;
+        Some(name.end + at..name.end + at + word.len())
+    });
+    let at = at.min_by_key(|at| (at.start, usize::MAX - at.end))?;
+    // Another pair begins before it.
+    if lower[..at.start - name.end].contains(['=', '}'])
+        || lower[..at.start - name.end].matches('\n').count() > 2
+    {
+        return None;
+    }
+    let given = given(text, at)?;
+    let value = &text[given.span.clone()];
+    let yes = match said {
+        Class::Vendor(rule) => RULES.is_value(rule, value),
+        Class::Password => is_random(value) || is_value(value) && given.quoted,
+        _ => is_random(value),
+    };
+    yes.then(|| {
+        let password = matches!(said, Class::Password | Class::Short);
+        (given.span, if password { "password" } else { "secret" })
+    })
+}
+
 /// Where what a name holds begins, when other names may stand in it: behind its separator.
 fn parent(text: &str, end: usize) -> Option<usize> {
     let bytes = text.as_bytes();
@@ -103,7 +149,13 @@ fn parent(text: &str, end: usize) -> Option<usize> {
     at += count(&bytes[at..], 3, |b| b == b' ');
     let separator = count(&bytes[at..], 2, |b| matches!(b, b':' | b'=' | b'>'));
     at += separator;
-    let space = count(&bytes[at..], 3, |b| b == b' ');
+    let mut space = count(&bytes[at..], 3, |b| b == b' ');
+    // Pieces that are put together.
+    let joins = ["\"\".join(", "''.join(", "concat!(", "String.Concat(", "String.join(\"\", "];
+    if let Some(join) = joins.iter().find(|join| text[at + space..].starts_with(**join)) {
+        at += space + join.len() - 1;
+        space = 0;
+    }
     let opens = matches!(bytes.get(at + space)?, b'\n' | b'\r' | b'[' | b'{' | b'(' | b'|' | b'>');
     (separator > 0 && opens).then_some(at)
 }
@@ -119,8 +171,7 @@ fn secret(text: &str, name: &Range<usize>, given: &Given, said: Option<Class>) -
     }
     let vendor = || {
         let rule = vendor(&text[name.clone()])?;
-        (RULES.is_value(rule, value) && is_random(value))
-            .then(|| (given.span.clone(), RULES.rules[rule].name))
+        RULES.is_value(rule, value).then(|| (given.span.clone(), RULES.rules[rule].name))
     };
     let said = said?;
     let password = said == Class::Password;
@@ -138,7 +189,7 @@ fn secret(text: &str, name: &Range<usize>, given: &Given, said: Option<Class>) -
             Class::Short => is_random(value) && !code,
             Class::Vendor(_) => false,
             Class::Key => !code && (strong(value) || variable && value.len() >= 16 && is_random(value)),
-        } && (!(given.wrapped || given.listed) || is_random(value));
+        } && (!(given.wrapped || given.listed || given.spoken) || is_random(value));
     if !yes {
         return vendor();
     }
@@ -194,6 +245,15 @@ fn sets(before: &str) -> bool {
     setters.iter().any(|s| before.ends_with(s))
 }
 
+/// Whether a name begins its line, and the word at `at` ends it: `password value`.
+fn is_alone(text: &str, start: usize, at: usize) -> bool {
+    let line = &text.as_bytes()[at..];
+    let word = count(line, VALUE, |b| b.is_ascii_graphic());
+    word > 0
+        && matches!(line.get(word), None | Some(b'\n' | b'\r'))
+        && line_before(text, start).trim().is_empty()
+}
+
 /// What stands behind a name: quotes, a type, a separator, the value.
 fn given(text: &str, name: Range<usize>) -> Option<Given> {
     let bytes = text.as_bytes();
@@ -212,8 +272,9 @@ fn given(text: &str, name: Range<usize>) -> Option<Given> {
     at += type_of(&text[at..]);
     at += count(&bytes[at..], 3, |b| b.is_ascii_whitespace());
     let rest = &bytes[at..];
-    let signs: [&[u8]; 9] = [b"=>", b":=", b"?=", b"+=", b":-", b"||=", b"=", b":", b","];
-    let set = || at > named && !closed && sets(&text[..start]);
+    let signs: [&[u8]; 12] =
+        [b"=>", b":=", b"?=", b"+=", b":-", b"||=", b"->", b"is:", b"is ", b"=", b":", b","];
+    let set = || at > named && !closed && (sets(&text[..start]) || is_alone(text, start, at));
     let sign = signs.into_iter().find(|sign| rest.starts_with(sign)).or_else(|| set().then_some(&b""[..]))?;
     // `Token::new`, `==`, a list of words that are no names.
     if sign == b"," && !closed || rest.starts_with(b"::") || sign == b"=" && rest.starts_with(b"==") {
@@ -221,6 +282,8 @@ fn given(text: &str, name: Range<usize>) -> Option<Given> {
     }
     let tight = sign == b"=" && at == named;
     let colon = sign == b":";
+    // Words of a sentence, and what a function returns.
+    let spoken = sign.is_empty() || sign.starts_with(b"is") || sign == b"->";
     at += sign.len();
     let behind = at;
     at += count(&bytes[at..], 3, |b| b.is_ascii_whitespace());
@@ -250,6 +313,7 @@ fn given(text: &str, name: Range<usize>) -> Option<Given> {
         tight: tight && at == behind,
         colon,
         listed: sign == b",",
+        spoken,
     };
     if let Some(span) = quoted(text, at) {
         return Some(Given { span, quoted: true, ..open(at) });

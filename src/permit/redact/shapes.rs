@@ -90,9 +90,12 @@ impl Rules {
         Self { rules, signs: Words::new(signs, false), within, vendors }
     }
 
-    /// The rule of this number matches the whole value.
+    /// Whether the rule of this number matches the whole value, which is no word and no number.
     pub(crate) fn is_value(&self, rule: usize, value: &str) -> bool {
-        self.rules[rule].regex().is_some_and(|r| r.is_match(value.as_bytes()))
+        value.bytes().any(|b| b.is_ascii_digit())
+            && value.bytes().any(|b| b.is_ascii_alphabetic())
+            && entropy(value) > 2.5
+            && self.rules[rule].regex().is_some_and(|r| r.is_match(value.as_bytes()))
     }
 }
 
@@ -213,5 +216,7 @@ const WORD: usize = 20;
 /// Words between separators, as in addresses and names of files: `sk-test-driven-design-2026`.
 fn slug(text: &str) -> bool {
     let parts: Vec<&str> = text.split(['-', '_', '.']).filter(|p| !p.is_empty()).collect();
-    parts.len() > 2 && parts.iter().all(|p| p.len() < 4 || (p.len() <= WORD && of_words(p)))
+    parts.len() > 2
+        && !text.bytes().any(|b| b.is_ascii_uppercase())
+        && parts.iter().all(|p| p.len() < 4 || (p.len() <= WORD && of_words(p)))
 }

@@ -108,7 +108,7 @@ fn is_child(of: Class, name: &str, value: &str) -> bool {
         Class::Secret => is_random(value) && it.is_secret(),
         Class::Short => is_random(value) && !it.is_code(),
         Class::Key => strong(value),
-        Class::Vendor(rule) => is_random(value) && RULES.is_value(rule, value),
+        Class::Vendor(rule) => RULES.is_value(rule, value),
     }
 }
 
@@ -212,12 +212,16 @@ fn in_brackets(text: &str, open: usize, of: Class, found: &mut Vec<Span>) {
                 continue;
             }
             // The name of a field without quotes.
-            b if b.is_ascii_alphabetic() || b == b'_' => {
+            b if b.is_ascii_alphanumeric() || b == b'_' => {
                 let len = count(&bytes[at..], 64, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+                let word =
+                    count(&bytes[at..], BYTES, |b| b.is_ascii_alphanumeric() || b"+/=_-.~".contains(&b));
                 if text[at + len..].trim_start().starts_with([':', '=']) {
                     name = at..at + len;
+                } else if matches!(bytes[open], b'[') && strong(&text[at..at + word]) {
+                    found.push((at..at + word, "secret"));
                 }
-                at += len;
+                at += word.max(len);
                 continue;
             }
             _ => {}
@@ -318,7 +322,7 @@ fn elements(text: &str, found: &mut Vec<Span>) {
         let attribute = |names: &[&str]| {
             names.iter().find_map(|name| {
                 let (found, _) = tag.match_indices(name).find(|(i, n)| {
-                    tag[..*i].ends_with(char::is_whitespace)
+                    tag[..*i].ends_with(|c: char| c.is_whitespace() || c == ':')
                         && tag[i + n.len()..].trim_start().starts_with('=')
                 })?;
                 let equals = at + found + tag[found..].find('=')? + 1;

@@ -65,6 +65,9 @@ const SENTENCE: &[&str] = &[
     "your",
 ];
 
+/// Characters of the longest word that may be a name.
+const NAME: usize = 18;
+
 /// A value behind a name.
 pub(crate) struct NamedValue<'a> {
     pub value: &'a str,
@@ -127,6 +130,7 @@ impl NamedValue<'_> {
         let named = |w: &str| {
             !quoted
                 && !tight
+                && w.len() <= NAME
                 && of_words(w)
                 && (value.contains(['_', '.']) || w.starts_with(char::is_uppercase))
         };
@@ -258,7 +262,7 @@ pub(crate) fn strong(value: &str) -> bool {
     let turns = pairs.filter(|w| kind(w[0]) != kind(w[1]) && kind(w[0]) < 3 && kind(w[1]) < 3).count();
     // A hash, or a number of something.
     let hash = value.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-    value.len() >= LEAST && is_random(value) && !hash && turns * 5 >= value.len() && entropy(value) >= 3.4
+    value.len() >= LEAST && is_random(value) && !hash && turns * 5 >= value.len() && entropy(value) >= 3.2
 }
 
 /// So few vowels that the letters are no words: under a quarter, where words of English have about two fifths.
@@ -294,9 +298,10 @@ pub(crate) fn placeholder(value: &str) -> bool {
     value.starts_with(['$', '<', '{', '%', '*', '#'])
         || value.contains("${")
         || value.contains("{{")
+        || value.contains("xxxx")
+        || value.contains("XXXX")
         || value.chars().all(|c| c == value.chars().next().unwrap_or(c))
         || [
-            "xxxx",
             "****",
             "....",
             "example",

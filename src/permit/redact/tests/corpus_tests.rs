@@ -236,6 +236,17 @@ const SURROUNDINGS: &[&str] = &[
     "$¶ = \"§\"",
     "SET ¶=§",
     "¶: \"§\" # note",
+    "{\"key\": \"¶\", \"value\": \"§\"}",
+    "{\"Name\":\"¶\",\"Value\":\"§\"}",
+    "- name: ¶\n  value: §",
+    "env:\n  - key: ¶\n    value: \"§\"",
+    "variable \"¶\" {\n  default = \"§\"\n}",
+    "<meta-data android:name=\"¶\" android:value=\"§\"/>",
+    "¶ §",
+    "¶: [\"§\", \"other\"]",
+    "¶ -> \"§\"",
+    "the ¶ is §",
+    "¶ = ''.join(['§'])",
 ];
 
 fn in_pieces(value: &str, joint: &str) -> String {
