@@ -183,13 +183,14 @@ fn secret(text: &str, name: &Range<usize>, given: &Given, said: Option<Class>) -
     let least = if quoted { QUOTED } else { BARE };
     let long = value.len() >= least || variable && password && value.len() >= QUOTED;
     let code = it.is_code() && !quoted;
-    let yes =
-        long && match said {
+    let yes = long && match said {
             Class::Password | Class::Secret => it.is_secret(),
             Class::Short => is_random(value) && !code,
             Class::Vendor(_) => false,
             Class::Key => !code && (strong(value) || variable && value.len() >= 16 && is_random(value)),
-        } && (!(given.wrapped || given.listed || given.spoken) || is_random(value));
+        } && (!(given.wrapped || given.listed || given.spoken) || is_random(value))
+        // Names of code, and ends of sentences.
+        && !(given.spoken && said == Class::Key && value.contains('.'));
     if !yes {
         return vendor();
     }

@@ -106,7 +106,7 @@ fn is_child(of: Class, name: &str, value: &str) -> bool {
                 && (is_random(value) || value.contains(['!', '@', '#', '$', '%', '^', '&', '*', '?']))
         }
         Class::Secret => is_random(value) && it.is_secret(),
-        Class::Short => is_random(value) && !it.is_code(),
+        Class::Short => value.len() >= 10 && !value.contains(':') && is_random(value) && !it.is_code(),
         Class::Key => strong(value),
         Class::Vendor(rule) => RULES.is_value(rule, value),
     }
