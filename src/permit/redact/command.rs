@@ -107,7 +107,7 @@ const GIVEN: &[(&str, Certainty, &str)] = &[
     (
         "password",
         Certainty::Random,
-        r"(?i:identified by|with password|for \S+ = password\()[ \t]{0,3}'(?P<v>[^'\n]{6,})'",
+        r"(?i:identified by|with password|for \S+ = password\()[ \t]{0,3}['\x22](?P<v>[^'\x22\n]{6,})['\x22]",
     ),
     (
         "password",

@@ -246,6 +246,13 @@ fn sets(before: &str) -> bool {
     setters.iter().any(|s| before.ends_with(s))
 }
 
+/// Whether a name is defined, as in Lisp: `(def token "value")`, `{:token "value"}`.
+fn defines(before: &str) -> bool {
+    [":", "(def ", "(setq ", "(setf ", "(define ", "(defvar ", "(defconst ", "(defparameter "]
+        .iter()
+        .any(|d| before.ends_with(d))
+}
+
 /// Whether a name begins its line, and the word at `at` ends it: `password value`.
 fn is_alone(text: &str, start: usize, at: usize) -> bool {
     let line = &text.as_bytes()[at..];
@@ -269,13 +276,25 @@ fn given(text: &str, name: Range<usize>) -> Option<Given> {
         at += slashes + 1;
         closed = true;
     }
+    // The length of an array, and a word of a compiler.
+    if bytes.get(at) == Some(&b'[') {
+        let digits = count(&bytes[at + 1..], 6, |b| b.is_ascii_digit());
+        at += if bytes.get(at + 1 + digits) == Some(&b']') { digits + 2 } else { 0 };
+    }
+    at += if text[at..].starts_with(" PROGMEM") { " PROGMEM".len() } else { 0 };
     let named = at;
     at += type_of(&text[at..]);
     at += count(&bytes[at..], 3, |b| b.is_ascii_whitespace());
     let rest = &bytes[at..];
-    let signs: [&[u8]; 12] =
-        [b"=>", b":=", b"?=", b"+=", b":-", b"||=", b"->", b"is:", b"is ", b"=", b":", b","];
-    let set = || at > named && !closed && (sets(&text[..start]) || is_alone(text, start, at));
+    let signs: [&[u8]; 13] =
+        [b"<-", b"=>", b":=", b"?=", b"+=", b":-", b"||=", b"->", b"is:", b"is ", b"=", b":", b","];
+    let set = || {
+        at > named && !closed && {
+            sets(&text[..start])
+                || is_alone(text, start, at)
+                || defines(&text[..start]) && bytes.get(at) == Some(&b'"')
+        }
+    };
     let sign = signs.into_iter().find(|sign| rest.starts_with(sign)).or_else(|| set().then_some(&b""[..]))?;
     // `Token::new`, `==`, a list of words that are no names.
     if sign == b"," && !closed || rest.starts_with(b"::") || sign == b"=" && rest.starts_with(b"==") {
@@ -284,7 +303,7 @@ fn given(text: &str, name: Range<usize>) -> Option<Given> {
     let tight = sign == b"=" && at == named;
     let colon = sign == b":";
     // Words of a sentence, and what a function returns.
-    let spoken = sign.is_empty() || sign.starts_with(b"is") || sign == b"->";
+    let spoken = sign.is_empty() || sign.starts_with(b"is") || sign == b"->" || sign == b"<-";
     at += sign.len();
     let behind = at;
     at += count(&bytes[at..], 3, |b| b.is_ascii_whitespace());
@@ -292,6 +311,11 @@ fn given(text: &str, name: Range<usize>) -> Option<Given> {
     if bytes.get(at) == Some(&b'!') {
         let tag = count(&bytes[at..], 20, |b| b.is_ascii_alphanumeric() || b == b'!');
         at += tag + count(&bytes[at + tag..], 3, |b| b == b' ');
+    }
+    // An anchor.
+    if bytes.get(at) == Some(&b'&') && colon {
+        let anchor = 1 + count(&bytes[at + 1..], 20, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        at += if bytes.get(at + anchor) == Some(&b' ') { anchor + 1 } else { 0 };
     }
     if let Some(b'|' | b'>') = bytes.get(at) {
         let mark = 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));

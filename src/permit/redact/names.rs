@@ -87,7 +87,7 @@ const SECRETS: &[&str] = &[
     "clientkey",
 ];
 
-const SHORTS: &[&str] = &["pass", "pw", "psk", "auth", "authorization", "pin", "salt", "dsn"];
+const SHORTS: &[&str] = &["pass", "pw", "psk", "auth", "authorization", "pin", "salt", "dsn", "masterauth"];
 
 /// Words before `key` in the name of a secret.
 const KEYS: &[&str] = &[
@@ -318,7 +318,8 @@ pub(crate) fn class(name: &str, before: &str) -> Option<Class> {
     {
         return Some(Class::Secret);
     }
-    if any(SHORTS) {
+    let other = |w: &String| OTHERS.iter().any(|o| w.contains(o));
+    if any(SHORTS) || words.iter().any(|w| (w.ends_with("pass") || w.ends_with("pw")) && !other(w)) {
         return Some(Class::Short);
     }
     let glued = ["key", "pass", "pwd", "secret", "token", "pw"];
@@ -340,6 +341,11 @@ pub(crate) fn plural(name: &str) -> Option<Class> {
 /// Words that hold one of the above by chance.
 const OTHERS: &[&str] = &[
     "compass",
+    "lowpass",
+    "highpass",
+    "bandpass",
+    "subpass",
+    "renderpass",
     "bypass",
     "passage",
     "passenger",
@@ -397,7 +403,7 @@ mod tests {
             ("PASS_DB", Some(Class::Short)),
             ("dbPass", Some(Class::Short)),
             ("KEY_STRIPE", Some(Class::Key)),
-            ("DBPASS", Some(Class::Key)),
+            ("DBPASS", Some(Class::Short)),
             ("compass", None),
             ("tokenizer", None),
             ("max_tokens", None),

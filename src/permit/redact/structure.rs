@@ -116,7 +116,7 @@ fn is_child(of: Class, name: &str, value: &str) -> bool {
 /// is where the name stands, `at` what is behind its separator.
 pub(crate) fn children(text: &str, name: Range<usize>, at: usize, found: &mut Vec<Span>) {
     let word = &text[name.clone()];
-    let Some(of) = said(word, &text[..name.start]).or_else(|| plural(word)) else { return };
+    let Some(of) = plural(word).or_else(|| said(word, &text[..name.start])) else { return };
     let bytes = text.as_bytes();
     let open = at + count(&bytes[at..], 40, |b| b.is_ascii_whitespace());
     if let Some(b'[' | b'{' | b'(') = bytes.get(open) {

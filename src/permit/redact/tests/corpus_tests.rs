@@ -246,6 +246,12 @@ const SURROUNDINGS: &[&str] = &[
     "¶: [\"§\", \"other\"]",
     "¶ -> \"§\"",
     "the ¶ is §",
+    "const char ¶[] = \"§\";",
+    "static const char* ¶ PROGMEM = \"§\";",
+    "¶: &anchor §",
+    "(setq ¶ \"§\")",
+    "{:¶ \"§\"}",
+    "¶ <- \"§\"",
     "¶ = ''.join(['§'])",
 ];
 
