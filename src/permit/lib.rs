@@ -46,7 +46,7 @@ pub use decide::{
 };
 pub use paths::Roots;
 pub use protected::Protected;
-pub use redact::open::grows;
+pub use redact::open::{context, grows};
 pub use redact::pem::undecided;
 pub use redact::{RedactStream, Redactor};
 pub use rules::denied::{DeniedRead, denied_reads};

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tiller_permit::{grows, undecided};
+use tiller_permit::{context, grows, undecided};
 use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{Addition, Ask, Attachment, Block, EntryBody, Message, Part, ToolCall};
@@ -267,7 +267,7 @@ impl Stream {
     }
 }
 
-/// The start of the text that is checked again: the line before the last one, or an open key block.
+/// The start of the text that is checked again: what says what follows it is, or an open key block.
 fn window(raw: &str) -> usize {
     if let Some(begin) = raw.rfind("-----BEGIN")
         && !raw[begin..].split_once("-----END").is_some_and(|(_, end)| end.contains('\n'))
@@ -275,10 +275,10 @@ fn window(raw: &str) -> usize {
     {
         return begin;
     }
-    let Some(last) = raw.rfind('\n') else {
+    if !raw.contains('\n') {
         return if raw.len() > WINDOW { raw.len() } else { 0 };
-    };
-    raw[..last].rfind('\n').map_or(0, |i| i + 1)
+    }
+    context(raw)
 }
 
 #[cfg(test)]

@@ -176,7 +176,7 @@ fn whole(path: &str, text: &str, size: u64, workspace: &Workspace) -> String {
     };
     format!(
         "<file path=\"{path}\">\n{}{mark}\n</file>",
-        masked_part(text, 0..end, workspace).trim_end_matches('\n')
+        masked_part(path, text, 0..end, workspace).trim_end_matches('\n')
     )
 }
 
@@ -190,7 +190,7 @@ fn range(path: &str, text: &str, from: u32, to: u32, workspace: &Workspace) -> R
     let start: usize = text.split_inclusive('\n').take(first - 1).map(str::len).sum();
     let end = start + lines.iter().map(|l| l.len()).sum::<usize>();
     let most = text.floor_char_boundary(start + usize::try_from(FILE).unwrap_or(usize::MAX));
-    let body = masked_part(text, start..end.min(most), workspace);
+    let body = masked_part(path, text, start..end.min(most), workspace);
     let mark = if most < end { "\n[... cut ...]" } else { "" };
     let body = body.strip_suffix('\n').unwrap_or(&body);
     let body = body.strip_suffix('\r').unwrap_or(body);

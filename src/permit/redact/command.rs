@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::redact::named::{is_random, is_value, placeholder};
+use crate::redact::values::{is_random, is_value, placeholder};
 use crate::redact::{LazyPattern, Span, group, regex};
 
 /// How certain it is that the text is a secret.
@@ -35,7 +35,7 @@ const GIVEN: &[(&str, Certainty, &str)] = &[
     (
         "password",
         Certainty::Yes,
-        r#"START(?:curl|wget)\b(?:[^\n|;]|\\\n)*?[ \t](?:-[a-zA-Z]{0,8}[uU]|--user|--proxy-user)[ =]{0,2}\\{0,7}["']?[^\s:'"\\]+:(?P<v>[^\s'"\\]{3,})"#,
+        r#"START(?:curl|wget)\b(?:[^\n|;]|\\\n)*?[ \t](?:-[a-zA-Z]{0,8}[uU]|--user|--proxy-user)[ =]{0,2}\\{0,7}["']?[^\s:'"\\]*:(?P<v>[^\s'"\\]{3,})"#,
     ),
     (
         "password",
@@ -66,6 +66,23 @@ const GIVEN: &[(&str, Certainty, &str)] = &[
         Certainty::Yes,
         r#"STARTdefault\s{1,9}(?:(?:login|account)\s{1,9}\S+\s{1,9}){1,2}password\s{1,9}(?P<v>[^\s\\"]{3,})"#,
     ),
+    (
+        "password",
+        Certainty::Random,
+        r"START(?:7z[ar]?|zip|unzip|rar|unrar)\b[^\n|;]*?[ \t]-[pP][ \t]{0,3}WORD",
+    ),
+    ("password", Certainty::Random, r"START(?:ldap[a-z]{3,8}|openssl)\b[^\n|;]*?[ \t]-[wk][ \t]{1,3}WORD"),
+    (
+        "password",
+        Certainty::Random,
+        r"STARThtpasswd\b[^\n|;]*?[ \t]-[a-zA-Z]{0,4}b[a-zA-Z]{0,4}[ \t][^\n|;]*?[ \t]WORD[ \t]{0,3}$",
+    ),
+    ("password", Certainty::Random, r"[ \t]-U[ \t]{0,3}[^\s%]{1,60}%(?P<v>[^\s'\x22]{4,})"),
+    (
+        "password",
+        Certainty::Random,
+        r"(?:echo|printf)[ \t]{1,3}(?:-[ne][ \t]{1,3})?WORD[ \t]{0,3}\|[ \t]{0,3}(?:sudo[ \t][^\n|;]{0,20}-S|[^\n|;]{0,80}-stdin|passwd|chpasswd|su\b)",
+    ),
     ("password", Certainty::Likely, r"STARTrequirepass[ \t]{1,3}WORD"),
     // Files of variables in other forms: `ENV NAME value`, `- name: NAME` and `value: value` below.
     ("password", Certainty::Likely, r"START(?:ENV|setx|SETX)[ \t]{1,3}PASSWORD[ \t]{1,3}WORD"),
@@ -90,7 +107,7 @@ const GIVEN: &[(&str, Certainty, &str)] = &[
     (
         "password",
         Certainty::Random,
-        r"(?i:identified by|with password|for \S+ = password\()[ \t]{0,3}'(?P<v>[^'\n]{6,})'",
+        r"(?i:identified by|with password|for \S+ = password\()[ \t]{0,3}['\x22](?P<v>[^'\x22\n]{6,})['\x22]",
     ),
     (
         "password",
@@ -135,6 +152,17 @@ pub(crate) const SIGNS: &[&str] = &[
     "\"auth",
     "machine",
     "requirepass",
+    "7z",
+    "zip ",
+    "rar ",
+    "ldap",
+    "openssl",
+    "htpasswd",
+    "smbclient",
+    "rpcclient",
+    "-stdin",
+    "sudo ",
+    "chpasswd",
     "identified by",
     "IDENTIFIED BY",
     "assword>",

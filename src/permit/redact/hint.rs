@@ -1,318 +1,93 @@
-//! A cheap check before the patterns: whether a text can contain a secret at all. Compiling the patterns takes
-//! milliseconds and a megabyte, which most starts avoid.
+//! Words that are looked for in every text: signs of shapes, and words in the names of secrets. A table says by three
+//! bytes whether one of them may begin, so that most texts need nothing else.
 
-/// With these a shape begins, or it holds them.
-pub(crate) const SIGNS: &[&str] = &[
-    "sk-",
-    "AIza",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "gldt-",
-    "glrt-",
-    "glcbt-",
-    "glptt-",
-    "glft-",
-    "glimt-",
-    "glagent-",
-    "glsoat-",
-    "gloas-",
-    "xox",
-    "xapp-",
-    "hooks.slack.com/",
-    "/api/webhooks/",
-    "AKIA",
-    "ASIA",
-    "AGPA",
-    "AIDA",
-    "AROA",
-    "AIPA",
-    "ANPA",
-    "ANVA",
-    "ABIA",
-    "ACCA",
-    "eyJ",
-    "_live_",
-    "_test_",
-    "whsec_",
-    "npm_",
-    "pypi-",
-    "SG.",
-    "ya29.",
-    "GOCSPX-",
-    "_v1_",
-    "shpat_",
-    "shpca_",
-    "shppa_",
-    "shpss_",
-    "key-",
-    "AGE-SECRET-KEY-1",
-    ":AA",
-    "X-Amz-Signature=",
-    "X-Goog-Signature=",
-    "ATATT3",
-    "ATCTT3",
-    "xprv",
-    "yprv",
-    "zprv",
-    "tprv",
-    "uprv",
-    "vprv",
-    "sqp_",
-    "squ_",
-    "sqa_",
-    "glc_",
-    "ATBB",
-    "xkeysib-",
-    "nfp_",
-    "rnd_",
-    "re_",
-    "tfp_",
-    "atlasv1.",
-    "fo1_",
-    "fm2_",
-    "phx_",
-    "phc_",
-    "HRKU-",
-    "CFPAT-",
-    "sntryu_",
-    "EZTK",
-    "v1.0-",
-    "AstraCS:",
-    "1//0",
-    "$6$",
-    "$apr1$",
-    "?sig=",
-    "&sig=",
-];
+use std::ops::Range;
 
-/// The same in any case; here in lower case.
-const ANY_CASE: &[&str] = &[
-    "accountkey=",
-    "sharedaccesskey=",
-    "sharedaccesssignature=",
-    "bearer",
-    "authorization:",
-    "api-key:",
-    "x-auth-token:",
-    "cookie:",
-];
+/// Words, each of at least three bytes.
+#[derive(Debug)]
+pub(crate) struct Words {
+    /// One bit for each value of [`Words::place`].
+    bits: Vec<u64>,
+    /// With their number, in order.
+    words: Vec<(Vec<u8>, usize)>,
+    any_case: bool,
+}
 
-/// Short beginnings: a separator and a long word must follow.
-pub(crate) const SHORT: &[&str] = &[
-    "gsk",
-    "hf",
-    "r8",
-    "fw",
-    "pplx",
-    "nvapi",
-    "xai",
-    "tvly",
-    "csk",
-    "jina",
-    "voyage",
-    "pa",
-    "cohere",
-    "dckr_pat",
-    "glsa",
-    "lin_api",
-    "figd",
-    "sbp",
-    "rubygems",
-    "NRAK",
-    "tskey",
-    "hvs",
-    "hvb",
-    "pscale_tkn",
-    "PMAK",
-    "EZAK",
-    "dapi",
-    "sntrys",
-    "sgp",
-    "ntn",
-    "secret",
-    "pul",
-    "api_org",
-    "dop",
-    "eas",
-    "vercel",
-    "sq0atp",
-    "sq0csp",
-    "EAAA",
-];
+/// Values of [`Words::place`].
+const PLACES: usize = 1 << 15;
 
-/// Bytes of that word at least.
-const LONG: usize = 24;
+impl Words {
+    /// `words` with their numbers; in lower case and meant in any where `any_case` says so. Shorter ones are left out.
+    pub(crate) fn new<'w>(words: impl IntoIterator<Item = (&'w str, usize)>, any_case: bool) -> Self {
+        let mut all: Vec<(Vec<u8>, usize)> =
+            words.into_iter().filter(|(w, _)| w.len() > 2).map(|(w, n)| (w.into(), n)).collect();
+        all.sort_unstable();
+        let mut bits = vec![0; PLACES / 64];
+        for (word, _) in &all {
+            let at = Self::place([word[0], word[1], word[2]]);
+            bits[at / 64] |= 1 << (at % 64);
+        }
+        Self { bits, words: all, any_case }
+    }
 
-/// What a value is given to; in lower case.
-const NAMES: &[&str] = &["pass", "pwd", "pw", "psk", "secret", "token", "credential"];
+    fn place([a, b, c]: [u8; 3]) -> usize {
+        (usize::from(a) << 10 ^ usize::from(b) << 5 ^ usize::from(c)) % PLACES
+    }
 
-/// What stands before `key` in such a name.
-const KEYS: &[&str] = &[
-    "api",
-    "access",
-    "private",
-    "signing",
-    "encryption",
-    "account",
-    "auth",
-    "client",
-    "app",
-    "master",
-    "hmac",
-    "shared",
-];
-
-/// Bytes between such a name and its `=` or `:`, at most.
-const BETWEEN: usize = 64;
-
-/// Longer texts are worth the expensive look at once.
-const MOST: usize = 32 << 10;
-
-/// Pairs of bytes: a set, one bit each.
-struct Pairs([u64; 1024]);
-
-impl Pairs {
-    /// Those with which one of the words begins. `any_case`: the words are in lower case, and meant in any.
-    const fn of(lists: &[&[&str]], any_case: bool) -> Self {
-        let mut bits = [0; 1024];
-        let (mut i, mut j) = (0, 0);
-        while i < lists.len() {
-            while j < lists[i].len() {
-                let word = lists[i][j].as_bytes();
-                let mut case = 0;
-                while case < if any_case { 4 } else { 1 } {
-                    let a = if case & 1 == 1 { word[0].to_ascii_uppercase() } else { word[0] };
-                    let b = if case & 2 == 2 { word[1].to_ascii_uppercase() } else { word[1] };
-                    let at = Self::at(a, b);
-                    bits[at / 64] |= 1 << (at % 64);
-                    case += 1;
-                }
-                j += 1;
+    /// Calls `found` with the range and the number of each word in `text`, in order of the places.
+    pub(crate) fn each(&self, text: &[u8], mut found: impl FnMut(Range<usize>, usize)) {
+        for (at, here) in text.windows(3).enumerate() {
+            let mut first = [here[0], here[1], here[2]];
+            if self.any_case {
+                first.make_ascii_lowercase();
             }
-            (i, j) = (i + 1, 0);
+            let place = Self::place(first);
+            if self.bits[place / 64] >> (place % 64) & 1 == 1 {
+                for (word, n) in self.begin(first) {
+                    if self.is(word, &text[at..]) {
+                        found(at..at + word.len(), *n);
+                    }
+                }
+            }
         }
-        Self(bits)
     }
 
-    const fn at(a: u8, b: u8) -> usize {
-        (a as usize) << 8 | b as usize
+    /// Whether a word stands in `text`.
+    pub(crate) fn any(&self, text: &[u8]) -> bool {
+        let mut any = false;
+        self.each(text, |_, _| any = true);
+        any
     }
 
-    fn begin(&self, text: &[u8]) -> bool {
-        let [a, b, ..] = text else { return false };
-        let at = Self::at(*a, *b);
-        self.0[at / 64] >> (at % 64) & 1 == 1
+    /// All words.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.words.iter().map(|(word, _)| word.as_slice())
+    }
+
+    fn begin(&self, first: [u8; 3]) -> impl Iterator<Item = &(Vec<u8>, usize)> {
+        let from = self.words.partition_point(|(word, _)| word[..3] < first[..]);
+        self.words[from..].iter().take_while(move |(word, _)| word[..3] == first)
+    }
+
+    fn is(&self, word: &[u8], text: &[u8]) -> bool {
+        text.get(..word.len()).is_some_and(|t| t == word || self.any_case && t.eq_ignore_ascii_case(word))
     }
 }
 
-static SHAPES: Pairs = Pairs::of(&[SIGNS], false);
-static SHAPES_ANY_CASE: Pairs = Pairs::of(&[ANY_CASE], true);
-static SHORTS: Pairs = Pairs::of(&[SHORT, &["cio"]], false);
-static ASSIGNED: Pairs = Pairs::of(&[NAMES, &["key"]], true);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Whether there may be something that is a secret by its shape.
-pub(crate) fn may_have_shape(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let at = |at: usize| {
-        let here = &bytes[at..];
-        // `xxx.xxxxxx.xxx`
-        if here[0] == b'.' && here.get(7) == Some(&b'.') {
-            return true;
-        }
-        // `SK` and hex, `EAA` and letters, hex and `-us1`.
-        if here.strip_prefix(b"SK").is_some_and(|rest| run(rest, 32, u8::is_ascii_hexdigit))
-            || here.strip_prefix(b"EAA").is_some_and(|rest| run(rest, LONG, u8::is_ascii_alphanumeric))
-            || here.strip_prefix(b"dapi").is_some_and(|rest| run(rest, 32, u8::is_ascii_hexdigit))
-            || here.strip_prefix(b"cio").is_some_and(|rest| run(rest, 32, u8::is_ascii_alphanumeric))
-            || here.strip_prefix(b"EAAA").is_some_and(|rest| run(rest, 50, of_word))
-            || here.strip_prefix(b"-us").is_some_and(|rest| run(rest, 1, u8::is_ascii_digit))
-        {
-            return true;
-        }
-        let short = || {
-            SHORT.iter().any(|s| here.strip_prefix(s.as_bytes()).is_some_and(long_word))
-                || here
-                    .strip_prefix(b"cio")
-                    .is_some_and(|rest| (0..5).any(|n| rest.get(n..).is_some_and(long_word)))
+    #[test]
+    fn words_are_found_where_they_stand() {
+        let found = |words: &Words, text: &str| {
+            let mut all = Vec::new();
+            words.each(text.as_bytes(), |at, n| all.push((at.start, n)));
+            all
         };
-        SHAPES.begin(here) && begins(here, SIGNS)
-            || SHAPES_ANY_CASE.begin(here) && ANY_CASE.iter().any(|s| begins_any_case(here, s))
-            || SHORTS.begin(here) && short()
-    };
-    bytes.len() > MOST || (0..bytes.len()).any(at)
-}
-
-/// Whether there may be a value behind a name that says that it is secret.
-pub(crate) fn may_be_assigned(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let at = |at: usize| {
-        let here = &bytes[at..];
-        if !ASSIGNED.begin(here) {
-            return false;
-        }
-        let name = NAMES.iter().find(|n| begins_any_case(here, n)).map(|n| n.len());
-        let key = || (begins_any_case(here, "key") && before_key(&bytes[..at])).then_some(3);
-        name.or_else(key).is_some_and(|n| value_follows(&here[n..]))
-    };
-    bytes.len() > MOST || (0..bytes.len()).any(at)
-}
-
-/// Whether something is named whose value is secret, wherever that value is.
-pub(crate) fn names_a_secret(text: &str) -> bool {
-    if crate::redact::command::SIGNS.iter().any(|s| text.contains(s)) {
-        return true;
+        let exact = Words::new([("abc", 0), ("abcd", 1), ("xy", 2), ("b-c", 3)], false);
+        assert_eq!(found(&exact, "xyabcdABCb-c"), [(2, 0), (2, 1), (9, 3)]);
+        assert_eq!(found(&Words::new([("abc", 7)], true), "aBcabé"), [(0, 7)]);
+        assert!(!exact.any(b"ab") && exact.iter().count() == 3);
     }
-    let bytes = text.as_bytes();
-    (0..bytes.len()).any(|at| {
-        let here = &bytes[at..];
-        let one_of = |names: &[&str]| names.iter().any(|n| begins_any_case(here, n));
-        ASSIGNED.begin(here) && (one_of(NAMES) || one_of(&["key"]))
-            || SHAPES_ANY_CASE.begin(here) && one_of(ANY_CASE)
-    })
-}
-
-/// It begins with this many characters of one kind.
-fn run(text: &[u8], many: usize, kind: fn(&u8) -> bool) -> bool {
-    text.len() >= many && text[..many].iter().all(kind)
-}
-
-fn begins(text: &[u8], signs: &[&str]) -> bool {
-    signs.iter().any(|s| text.starts_with(s.as_bytes()))
-}
-
-fn begins_any_case(text: &[u8], sign: &str) -> bool {
-    text.get(..sign.len()).is_some_and(|t| t.eq_ignore_ascii_case(sign.as_bytes()))
-}
-
-/// A separator, then a long word.
-fn long_word(rest: &[u8]) -> bool {
-    let Some((b'_' | b'.' | b'-', word)) = rest.split_first() else { return false };
-    word.iter().take(LONG).filter(|b| of_word(b)).count() == LONG
-}
-
-fn of_word(b: &u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'=' | b'-')
-}
-
-fn before_key(text: &[u8]) -> bool {
-    let text = text.strip_suffix(b"_").or_else(|| text.strip_suffix(b"-")).unwrap_or(text);
-    KEYS.iter().any(|k| {
-        text.len().checked_sub(k.len()).is_some_and(|at| text[at..].eq_ignore_ascii_case(k.as_bytes()))
-    })
-}
-
-/// The rest of a name, its quotes and spaces, then `=` or `:`.
-fn value_follows(rest: &[u8]) -> bool {
-    let between = |b: &&u8| {
-        b.is_ascii_alphanumeric()
-            || b.is_ascii_whitespace()
-            || matches!(b, 0x0b | b'_' | b'.' | b'-' | b'\\' | b'"' | b'\'' | b']' | b'&')
-    };
-    let next = rest.iter().take(BETWEEN).find(|b| !between(b));
-    matches!(next, Some(b'=' | b':'))
 }

@@ -3,10 +3,15 @@
 pub(crate) mod command;
 pub(crate) mod hint;
 pub(crate) mod named;
+pub(crate) mod names;
 pub(crate) mod open;
 pub(crate) mod pem;
 pub(crate) mod shapes;
 pub(crate) mod stream;
+pub(crate) mod structure;
+pub(crate) mod values;
+pub(crate) mod variables;
+pub(crate) mod views;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,6 +24,9 @@ pub use crate::redact::stream::RedactStream;
 
 /// Where a secret lies, and its name.
 pub(crate) type Span = (Range<usize>, &'static str);
+
+/// A text is written in a text, which is written in a text, at most so often.
+const DEPTH: usize = 3;
 
 /// Shorter known values would mangle ordinary text.
 const MIN_KNOWN: usize = 6;
@@ -151,8 +159,15 @@ impl Redactor {
     }
 
     /// Places of secrets, in order, without overlap.
-    fn spans(&self, text: &str) -> Vec<(Range<usize>, &'static str)> {
+    fn spans(&self, text: &str) -> Vec<Span> {
+        self.spans_of(text, DEPTH)
+    }
+
+    /// As many times as `depth` says a text is looked for in the text.
+    fn spans_of(&self, text: &str, depth: usize) -> Vec<Span> {
         let mut found: Vec<Span> = Vec::new();
+        // First: where two begin at one place, the name of the first is shown.
+        structure::structured(text, &mut found);
         for value in &self.known {
             found.extend(text.match_indices(value.as_str()).map(|(i, v)| (i..i + v.len(), "known key")));
         }
@@ -161,11 +176,14 @@ impl Redactor {
         named::in_addresses(text, &mut found);
         named::assigned(text, &mut found);
         command::given(text, &mut found);
+        if depth > 0 {
+            views::each(text, |view| view.spans(&self.spans_of(&view.text, depth - 1), &mut found));
+        }
         if found.is_empty() {
             return found;
         }
         found.sort_by(|a, b| a.0.start.cmp(&b.0.start).then(b.0.end.cmp(&a.0.end)));
-        let mut out: Vec<(Range<usize>, &'static str)> = Vec::with_capacity(found.len());
+        let mut out: Vec<Span> = Vec::with_capacity(found.len());
         for (span, name) in found {
             match out.last_mut() {
                 Some((last, _)) if span.start < last.end => last.end = last.end.max(span.end),
@@ -175,6 +193,16 @@ impl Redactor {
         out
     }
 }
+
+/// Whether something is named whose value is secret, wherever that value is.
+pub(crate) fn names_a_secret(text: &str) -> bool {
+    command::SIGNS.iter().any(|s| text.contains(s))
+        || HEADS.iter().any(|s| text.contains(s))
+        || names::NAMES.any(text.as_bytes())
+}
+
+/// Beginnings of lines whose rest is secret, and that no name in them says.
+const HEADS: &[&str] = &["earer", "EARER", "uthorization:", "UTHORIZATION:", "ookie:", "OOKIE:"];
 
 fn percent(value: &str) -> String {
     value
@@ -203,5 +231,8 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-#[path = "redact_tests.rs"]
+#[path = "tests/corpus_tests.rs"]
+mod corpus_tests;
+#[cfg(test)]
+#[path = "tests/redact_tests.rs"]
 mod tests;

@@ -1,137 +1,20 @@
 //! Secrets that are recognised by the name before them: `password = value`, `"token": "value"`, `scheme://name:value@host`.
 
-use crate::redact::hint::may_be_assigned;
-use crate::redact::{LazyPattern, Span, group, range, regex};
+use std::ops::Range;
+
+use crate::redact::names::{Class, NAMES, said, vendor};
+use crate::redact::shapes::RULES;
+use crate::redact::structure;
+use crate::redact::values::{NamedValue, is_random, is_value, placeholder, strong};
+use crate::redact::{LazyPattern, Span, group, regex};
 
 /// `scheme://name:secret@host`.
 static URL: LazyPattern = LazyPattern::new(|| {
     regex(r"://[^\s/:@'\x22]{0,100}:(?P<secret>[^\s/@'\x22]{3,200})@(?P<host>[A-Za-z0-9.-]{0,200})")
 });
 
-/// `password = value`, from the word on.
-pub(crate) const ASSIGNED: &str = concat!(
-    r"(?i:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|signing[_-]?key|",
-    r"encryption[_-]?key|account[_-]?key|auth[_-]?key|credentials?|client[_-]?key|app[_-]?key|master[_-]?key|",
-    r"hmac[_-]?key|shared[_-]?key|pass|pw|psk)",
-    // Behind backslashes: JSON as a text of JSON.
-    r#"(?P<rest>[A-Za-z0-9_.-]{0,30})(?:\\{0,7}["'\]]){0,2}"#,
-    // The type of a constant.
-    r"(?:\s{0,2}:?\s{0,2}(?:[Ss]tring|str|&(?:'static )?str|any|bytes)\s{0,2})?",
-    // A text of YAML that begins on the next line.
-    r#"\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:[|>][+-]?(?:\s|\\[nrt]){1,8})?(?:[a-z]{0,2}#{0,3}"(?P<d>[^"\n]{6,400})"|'(?P<s>[^'\n]{6,400})'|(?:[a-z]{0,2}#{0,3})\\{1,7}"(?P<e>[^"\\\n]{6,400})|(?P<b>[^\s"',;&<>(){}\[\]]{8,400}))"#,
-);
-
-static ASSIGN: LazyPattern = LazyPattern::new(|| regex(ASSIGNED));
-
-/// Names that are about a secret and do not hold one: `passwordPrompt`, `token_url`. Last words of a name, in lower case.
-const ABOUT: &[&str] = &[
-    "algorithm",
-    "class",
-    "color",
-    "count",
-    "dir",
-    "endpoint",
-    "env",
-    "error",
-    "expires",
-    "expiry",
-    "field",
-    "file",
-    "format",
-    "header",
-    "hint",
-    "input",
-    "kind",
-    "label",
-    "len",
-    "length",
-    "message",
-    "name",
-    "names",
-    "param",
-    "path",
-    "pattern",
-    "placeholder",
-    "policy",
-    "prompt",
-    "provider",
-    "regex",
-    "size",
-    "style",
-    "text",
-    "title",
-    "ttl",
-    "type",
-    "uri",
-    "url",
-    "var",
-    "version",
-];
-
-/// Words of sentences, such as those that ask for a password.
-const SENTENCE: &[&str] = &[
-    "a",
-    "again",
-    "an",
-    "and",
-    "are",
-    "as",
-    "at",
-    "be",
-    "by",
-    "can",
-    "cannot",
-    "confirm",
-    "email",
-    "enter",
-    "field",
-    "for",
-    "from",
-    "has",
-    "have",
-    "if",
-    "in",
-    "incorrect",
-    "invalid",
-    "is",
-    "it",
-    "key",
-    "login",
-    "missing",
-    "must",
-    "my",
-    "new",
-    "no",
-    "not",
-    "of",
-    "old",
-    "on",
-    "or",
-    "passphrase",
-    "password",
-    "passwords",
-    "please",
-    "required",
-    "secret",
-    "set",
-    "should",
-    "that",
-    "the",
-    "this",
-    "to",
-    "token",
-    "type",
-    "use",
-    "used",
-    "user",
-    "username",
-    "value",
-    "was",
-    "will",
-    "with",
-    "wrong",
-    "your",
-];
+/// `scheme://secret@host`.
+static USER: LazyPattern = LazyPattern::new(|| regex(r"://(?P<secret>[A-Za-z0-9_-]{20,200})@"));
 
 /// Values that stand for a secret in examples.
 const EXAMPLES: &[&str] =
@@ -149,287 +32,402 @@ pub(crate) fn in_addresses(text: &str, found: &mut Vec<Span>) {
             found.push((range, "password"));
         }
     }
+    let Some(user) = USER.for_text(text, |_| true) else { return };
+    for c in user.captures_iter(text.as_bytes()) {
+        let Some((range, secret)) = group(text, &c, "secret") else { continue };
+        if strong(secret) {
+            found.push((range, "password"));
+        }
+    }
+}
+
+/// Bytes of the longest name, and of the longest value.
+const NAME: usize = 64;
+const VALUE: usize = 4 << 10;
+/// Bytes of the shortest value, in quotes and without.
+const QUOTED: usize = 6;
+const BARE: usize = 8;
+
+/// What is given to a name.
+struct Given {
+    /// The name is an argument, and the value the next one.
+    listed: bool,
+    /// A word stands for the separator, or nothing does.
+    spoken: bool,
+    span: Range<usize>,
+    quoted: bool,
+    /// It is an argument of a call.
+    wrapped: bool,
+    tight: bool,
+    colon: bool,
+}
+
+fn of_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-')
+}
+
+/// The name that the byte at `at` belongs to.
+pub(crate) fn name_at(bytes: &[u8], at: usize) -> Range<usize> {
+    let left = bytes[..at].iter().rev().take(NAME).take_while(|b| of_name(**b)).count();
+    let right = bytes[at..].iter().take(NAME).take_while(|b| of_name(**b)).count();
+    at - left..at + right
 }
 
 /// Adds values whose name says that they are secret.
 pub(crate) fn assigned(text: &str, found: &mut Vec<Span>) {
-    let Some(assign) = ASSIGN.for_text(text, may_be_assigned) else { return };
-    for c in assign.captures_iter(text.as_bytes()) {
-        let rest = group(text, &c, "rest").map_or("", |(_, rest)| rest);
-        // `tokenizer`, `tokens`, `secretary`: another word.
-        if (rest.starts_with(|c: char| c.is_ascii_lowercase()) && !rest.starts_with("_")) || about(rest) {
-            continue;
+    let bytes = text.as_bytes();
+    let mut done = 0;
+    NAMES.each(bytes, |hit, _| {
+        if hit.start < done {
+            return;
         }
-        let quoted = ["d", "s", "e"].into_iter().find_map(|name| group(text, &c, name));
-        let is_quoted = quoted.is_some();
-        let Some((span, value)) = quoted.or_else(|| group(text, &c, "b")) else { continue };
-        let Some(whole) = c.get(0).map(|m| range(text, m)) else { continue };
-        let head = text[whole.start..span.start].to_lowercase();
-        let password = ["passw", "passphrase", "pwd"].iter().any(|p| head.starts_with(p));
-        // `DB_PASS`, `pass`: short names, which other words end in and other things are called by.
-        let short = !password && ["pass", "pw", "psk"].iter().any(|p| head.starts_with(p));
-        if short && (!rest.is_empty() || !begins_name(&text[..whole.start], &text[whole.clone()])) {
-            continue;
+        let mut name = name_at(bytes, hit.start);
+        done = name.end;
+        // In JSON the end of a line is spelt.
+        if text[..name.start].ends_with('\\') && text[name.clone()].starts_with(['n', 'r', 't']) {
+            name.start += 1;
         }
-        let given = NamedValue {
-            value,
-            quoted: is_quoted,
-            password,
-            // `NAME=value`, as in a file of variables and on a command line.
-            tight: head.strip_suffix('=').is_some_and(|h| !h.ends_with([' ', '\t', ':', '='])),
-            colon: head.trim_end().ends_with(':'),
-            after: &text[span.end..],
-        };
-        if if short { is_random(value) && !given.is_code() } else { given.is_secret() } {
-            found.push((span, if password || short { "password" } else { "secret" }));
+        if let Some(span) = paired(text, &name) {
+            found.push(span);
         }
-    }
-}
-
-/// Whether a word of a name begins behind `before`: `_PASS`, `dbPass`, not `compass`.
-fn begins_name(before: &str, name: &str) -> bool {
-    let camel = || {
-        let mut letters = name.chars();
-        letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase)
-    };
-    match before.chars().next_back() {
-        None => true,
-        Some(c) if c.is_ascii_lowercase() => camel(),
-        Some(c) => !c.is_alphanumeric(),
-    }
-}
-
-/// Whether the rest of a name says that its value is no secret.
-fn about(rest: &str) -> bool {
-    let capital = rest.rfind(|c: char| c.is_ascii_uppercase());
-    let word = match rest.rfind(['_', '-', '.']) {
-        Some(at) => &rest[at + 1..],
-        // `passwordPrompt`; in capitals there is no such end of a word.
-        None if rest.chars().any(|c| c.is_ascii_lowercase()) => &rest[capital.unwrap_or(0)..],
-        None => rest,
-    };
-    ABOUT.contains(&word.to_ascii_lowercase().as_str())
-}
-
-/// A value behind a name.
-struct NamedValue<'a> {
-    value: &'a str,
-    quoted: bool,
-    /// The name is that of a password: those are chosen by people.
-    password: bool,
-    /// Nothing stands between the name, `=` and the value.
-    tight: bool,
-    /// The name and the value are separated by a colon, as a field and its type are.
-    colon: bool,
-    /// The text behind the value.
-    after: &'a str,
-}
-
-impl NamedValue<'_> {
-    /// Whether it is a secret and not code.
-    fn is_secret(&self) -> bool {
-        let Self { value, quoted, password, tight, .. } = *self;
-        if placeholder(value)
-            || value.contains("[redacted")
-            || value.contains("://")
-            || value.starts_with('=')
-        {
-            return false;
+        if let Some(at) = parent(text, name.end) {
+            structure::children(text, name.clone(), at, found);
         }
-        // Code: calls, paths of names, references.
-        let code = [
-            "::",
-            "->",
-            "()",
-            "process.env",
-            "os.environ",
-            "env.",
-            "self.",
-            "this.",
-            "config.",
-            "args.",
-            "...",
-        ];
-        if code.iter().any(|c| value.contains(c)) || (!quoted && self.is_code()) {
-            return false;
+        let Some(given) = given(text, name.clone()) else { return };
+        let said = said(&text[name.clone()], &text[..name.start]);
+        if let Some(span) = secret(text, &name, &given, said) {
+            found.push(span);
         }
-        if quoted && value.contains(' ') {
-            return password && !sentence(value) && mixed(value) >= 2;
-        }
-        let digit = value.chars().any(|c| c.is_ascii_digit());
-        if password {
-            let sign = value.chars().any(|c| !c.is_alphanumeric());
-            return mixed(value) >= 2 && (digit || sign || restless(value));
-        }
-        // A name such as `API_TOKEN_V2` or `user-token-2`, a type such as `Uint8Array`.
-        let named = |w: &str| {
-            !quoted
-                && !tight
-                && of_words(w)
-                && (value.contains(['_', '.']) || w.starts_with(char::is_uppercase))
-        };
-        let words = value.split(['_', '-', '.']).all(|w| {
-            w.chars().all(|c| c.is_ascii_alphabetic())
-                || w.chars().all(|c| c.is_ascii_digit())
-                || w.len() <= 3
-                || named(w)
-        });
-        mixed(value) >= 2 && digit && !words && value.len() >= 8 && entropy(value) >= 2.8
-    }
-
-    /// Without quotes: a name of something else, which may be called.
-    fn is_code(&self) -> bool {
-        let Self { value, tight, colon, after, .. } = *self;
-        let next = after.chars().next();
-        let path = value.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '*'))
-            && value.starts_with(|c: char| c.is_alphabetic() || c == '_');
-        let called = matches!(next, Some('(' | '[' | '<' | '{'));
-        let plain = !value.chars().any(|c| c.is_ascii_digit()) && !restless(value);
-        // `Options::new`: the second colon is part of the value.
-        if colon && value.starts_with(':') {
-            return true;
-        }
-        path && (called
-            || (colon && self.is_type())
-            || (plain && (!tight || matches!(next, Some(',' | ')' | ';')))))
-    }
-}
-
-impl NamedValue<'_> {
-    /// The type of a field or constant: `TOKEN: KIND_1 = 3`, `password: CFStringRef;`, `token: TOKEN_KIND,`.
-    fn is_type(&self) -> bool {
-        let Self { value, after, .. } = *self;
-        let rest = after.trim_start_matches([' ', '\t']);
-        let given = rest.starts_with('=') && !rest.starts_with("==");
-        let ended = after.starts_with(';') && value.chars().all(|c| c.is_alphabetic() || c == '_');
-        let capitals = value.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-        given || ended || (capitals && value.contains('_') && after.starts_with([',', ';']))
-    }
-}
-
-/// Kinds of characters: lower case, upper case, digits, others.
-fn mixed(value: &str) -> usize {
-    let kinds: [fn(char) -> bool; 4] = [
-        |c| c.is_ascii_lowercase(),
-        |c| c.is_ascii_uppercase(),
-        |c| c.is_ascii_digit(),
-        |c| !c.is_alphanumeric(),
-    ];
-    kinds.iter().filter(|kind| value.chars().any(**kind)).count()
-}
-
-/// Whether a value is ordinary words, and not a password made of words.
-fn sentence(value: &str) -> bool {
-    let words: Vec<&str> = value.split(' ').filter(|w| !w.is_empty()).collect();
-    let trimmed = |w: &str| w.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    !(2..=8).contains(&words.len())
-        || value.ends_with([':', '.', '?', '!', ',', ' '])
-        || value.contains(['%', '{', '\\', '='])
-        || {
-            let of_sentence = words.iter().filter(|w| SENTENCE.contains(&trimmed(w).as_str())).count();
-            // `My dog Rex2`: letters and digits in one word are seldom said.
-            let mixed = |w: &&&str| {
-                w.chars().any(|c| c.is_ascii_digit()) && w.chars().any(|c| c.is_ascii_alphabetic())
-            };
-            let chosen = words.iter().filter(mixed).count() > 0 && of_sentence * 3 <= words.len();
-            of_sentence > 0 && !chosen
-        }
-}
-
-/// Whether a value that is surely given as a secret, such as behind an option, is one and no name of one.
-pub(crate) fn is_value(value: &str) -> bool {
-    let digit = value.chars().any(|c| c.is_ascii_digit());
-    let sign = value.chars().any(|c| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.'));
-    !placeholder(value)
-        && !value.starts_with(['-', '[', '/', '.', '~'])
-        && mixed(value) >= 2
-        && (digit || sign || restless(value))
-}
-
-/// Whether a value that may be a word or a name of something else is too random for either.
-pub(crate) fn is_random(value: &str) -> bool {
-    const LEAST: usize = 8;
-    // The end of a line in a text of JSON.
-    let value = value.split('\\').next().unwrap_or_default();
-    let parted = value.contains(['_', '-', '.']);
-    let digit = value.chars().any(|c| c.is_ascii_digit());
-    let letter = value.chars().any(|c| c.is_ascii_alphabetic());
-    let plain = value.split(['_', '-', '.', '/', ':', ' ']).all(|w| {
-        w.chars().all(|c| c.is_ascii_alphabetic()) || w.chars().all(|c| c.is_ascii_digit()) || w.len() <= 3
-            // `shadow_map_pass2`
-            || parted && w.len() <= 12 && of_words(w)
     });
-    let code = ["::", "->", "()", "[redacted", "://", "env.", "..."].iter().any(|c| value.contains(c));
-    value.len() >= LEAST
-        && !value.starts_with(['/', '.', '~'])
-        && digit
-        && letter
-        && !plain
-        && !code
-        && !placeholder(value)
-        && !value.contains(['(', ')', '{', '}', '$'])
-        && entropy(value) >= 2.5
 }
 
-/// So few vowels that the letters are no words: under a quarter, where words of English have about two fifths.
-fn jumbled(value: &str) -> bool {
-    let letters = value.chars().filter(char::is_ascii_alphabetic).count();
-    let vowels = value.chars().filter(|c| "aeiouAEIOU".contains(*c)).count();
-    letters >= 10 && vowels * 4 < letters
-}
-
-/// Upper and lower case alternate more than in a name made of words.
-fn restless(value: &str) -> bool {
-    let letters: Vec<bool> = value.chars().map(char::is_uppercase).collect();
-    let turns = letters.windows(2).filter(|w| w[0] != w[1]).count();
-    turns * 3 > value.len() || jumbled(value)
-}
-
-/// Few changes between small letters, capitals and digits: `dot2`, `x25519`, `PrivateKey`.
-pub(crate) fn of_words(word: &str) -> bool {
-    let kind = |b: u8| match b {
-        b'a'..=b'z' => 0,
-        b'A'..=b'Z' => 1,
-        b'0'..=b'9' => 2,
-        _ => 3,
-    };
-    let pairs = word.as_bytes().windows(2);
-    let turns = pairs.filter(|w| kind(w[0]) != kind(w[1]) && (kind(w[0]), kind(w[1])) != (1, 0)).count();
-    turns * 4 <= word.len()
-}
-
-/// `${TOKEN}`, `<your key>`, `****`, `changeme`.
-pub(crate) fn placeholder(value: &str) -> bool {
-    let lower = value.to_lowercase();
-    value.starts_with(['$', '<', '{', '%', '*', '#'])
-        || value.contains("${")
-        || value.contains("{{")
-        || value.chars().all(|c| c == value.chars().next().unwrap_or(c))
-        || [
-            "xxxx",
-            "****",
-            "....",
-            "example",
-            "your-",
-            "your_",
-            "placeholder",
-            "redacted",
-            "changeme",
-            "dummy",
-            "mytoken",
-            "mysecret",
-            "mypassword",
-        ]
-        .iter()
-        .any(|p| lower.contains(p))
-}
-
-/// Bits for each character (Shannon).
-pub(crate) fn entropy(text: &str) -> f64 {
-    let mut counts = [0_u32; 256];
-    for b in text.bytes() {
-        counts[usize::from(b)] += 1;
+/// The value of a pair of which the name is the first part: `{"key": "TOKEN", "value": "..."}`, `name: TOKEN` and `value:` below it.
+fn paired(text: &str, name: &Range<usize>) -> Option<Span> {
+    let before = line_before(text, name.start).trim_end_matches(['"', '\'', '\\']);
+    let colon = before.trim_end_matches([' ', '\t']);
+    let field = colon
+        .strip_suffix([':', '='])
+        .map(|b| b.trim_end_matches([' ', '"', '\'', '\\']))
+        .unwrap_or(before.trim_end());
+    let last = field.rsplit(|c: char| !c.is_ascii_alphanumeric()).next()?.to_ascii_lowercase();
+    if !["name", "key", "variable", "id", "property", "field", "param", "env"].contains(&last.as_str()) {
+        return None;
     }
-    let all = text.len() as f64;
-    counts.iter().filter(|c| **c > 0).map(|c| f64::from(*c) / all).map(|p| -p * p.log2()).sum()
+    let said = said(&text[name.clone()], "")?;
+    let to = text.floor_char_boundary((name.end + BEFORE).min(text.len()));
+    let behind = &text[name.end..to];
+    let lower = behind.to_ascii_lowercase();
+    let at = ["value", "val", "default", "content"].iter().filter_map(|word| {
+        let fresh = |at: usize| !lower[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+        let (at, _) = lower.match_indices(word).find(|(at, _)| fresh(*at))?;
+        Some(name.end + at..name.end + at + word.len())
+    });
+    let at = at.min_by_key(|at| (at.start, usize::MAX - at.end))?;
+    // Another pair begins before it.
+    if lower[..at.start - name.end].contains(['=', '}'])
+        || lower[..at.start - name.end].matches('\n').count() > 2
+    {
+        return None;
+    }
+    let given = given(text, at)?;
+    let value = &text[given.span.clone()];
+    let yes = match said {
+        Class::Vendor(rule) => RULES.is_value(rule, value),
+        Class::Password => is_random(value) || is_value(value) && given.quoted,
+        _ => is_random(value),
+    };
+    yes.then(|| {
+        let password = matches!(said, Class::Password | Class::Short);
+        (given.span, if password { "password" } else { "secret" })
+    })
+}
+
+/// Where what a name holds begins, when other names may stand in it: behind its separator.
+fn parent(text: &str, end: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = end + count(&bytes[end..], 3, |b| matches!(b, b'"' | b'\'' | b']' | b'\\'));
+    at += count(&bytes[at..], 3, |b| b == b' ');
+    let separator = count(&bytes[at..], 2, |b| matches!(b, b':' | b'=' | b'>'));
+    at += separator;
+    let mut space = count(&bytes[at..], 3, |b| b == b' ');
+    // Pieces that are put together.
+    let joins = ["\"\".join(", "''.join(", "concat!(", "String.Concat(", "String.join(\"\", "];
+    if let Some(join) = joins.iter().find(|join| text[at + space..].starts_with(**join)) {
+        at += space + join.len() - 1;
+        space = 0;
+    }
+    let opens = matches!(bytes.get(at + space)?, b'\n' | b'\r' | b'[' | b'{' | b'(' | b'|' | b'>');
+    (separator > 0 && opens).then_some(at)
+}
+
+/// Whether what is given to a name is a secret.
+fn secret(text: &str, name: &Range<usize>, given: &Given, said: Option<Class>) -> Option<Span> {
+    let Given { quoted, tight, colon, .. } = *given;
+    let mut span = given.span.clone();
+    let value = &text[span.clone()];
+    let is_argument = || text[..name.start].ends_with(['"', '\'', '`']) && !value.contains(['"', '\\', '/']);
+    if given.listed && !is_argument() {
+        return None;
+    }
+    let vendor = || {
+        let rule = vendor(&text[name.clone()])?;
+        RULES.is_value(rule, value).then(|| (given.span.clone(), RULES.rules[rule].name))
+    };
+    let said = said?;
+    let password = said == Class::Password;
+    let it = NamedValue { value, quoted, password, tight, colon, after: &text[span.end..] };
+    // `NAME=value` at the beginning of a line, as in a file of variables.
+    let variable = tight && !quoted && begins_line(&text[..name.start]) && {
+        text[name.clone()].bytes().all(|b| !b.is_ascii_lowercase())
+    };
+    let least = if quoted { QUOTED } else { BARE };
+    let long = value.len() >= least || variable && password && value.len() >= QUOTED;
+    let code = it.is_code() && !quoted;
+    let yes = long && match said {
+            Class::Password | Class::Secret => it.is_secret(),
+            Class::Short => is_random(value) && !code,
+            Class::Vendor(_) => false,
+            Class::Key => !code && (strong(value) || variable && value.len() >= 16 && is_random(value)),
+        } && (!(given.wrapped || given.listed || given.spoken) || is_random(value))
+        // Names of code, and ends of sentences.
+        && !(given.spoken && said == Class::Key && value.contains('.'));
+    if !yes {
+        return vendor();
+    }
+    if variable {
+        let rest = text[span.end..]
+            .bytes()
+            .take_while(|b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\''))
+            .count();
+        span.end += rest;
+    }
+    let short = matches!(said, Class::Password | Class::Short);
+    Some((span, if short { "password" } else { "secret" }))
+}
+
+/// Bytes of a line that are looked at before a name.
+const BEFORE: usize = 200;
+
+/// The part of its line, or the end of it, that stands before a place.
+pub(crate) fn line_before(text: &str, at: usize) -> &str {
+    let from = text.floor_char_boundary(at.saturating_sub(BEFORE));
+    let before = &text[from..at];
+    before.rsplit('\n').next().unwrap_or(before)
+}
+
+/// Whether a line begins behind `before`, or a command that sets variables.
+fn begins_line(before: &str) -> bool {
+    let line = line_before(before, before.len()).trim_start_matches(['+', '-', ' ', '\t']);
+    let line = line.rsplit("\\n").next().unwrap_or(line);
+    ["", "export ", "declare -x ", "set ", "ENV ", "ARG "].contains(&line)
+}
+
+/// Whether a command before a name sets it to the next word.
+fn sets(before: &str) -> bool {
+    let setters = [
+        "setenv ",
+        "set -gx ",
+        "set -x ",
+        "set -Ux ",
+        "set -xg ",
+        "set -xU ",
+        "configure set ",
+        "config set ",
+        "secret set ",
+        "config:set ",
+        "ENV ",
+        "setx ",
+        "SETX ",
+        "--build-arg ",
+        "secrets put ",
+        "config --global ",
+        "kv put ",
+    ];
+    setters.iter().any(|s| before.ends_with(s))
+}
+
+/// Whether a name is defined, as in Lisp: `(def token "value")`, `{:token "value"}`.
+fn defines(before: &str) -> bool {
+    [":", "(def ", "(setq ", "(setf ", "(define ", "(defvar ", "(defconst ", "(defparameter "]
+        .iter()
+        .any(|d| before.ends_with(d))
+}
+
+/// Whether a name begins its line, and the word at `at` ends it: `password value`.
+fn is_alone(text: &str, start: usize, at: usize) -> bool {
+    let line = &text.as_bytes()[at..];
+    let word = count(line, VALUE, |b| b.is_ascii_graphic());
+    word > 0
+        && matches!(line.get(word), None | Some(b'\n' | b'\r'))
+        && line_before(text, start).trim().is_empty()
+}
+
+/// What stands behind a name: quotes, a type, a separator, the value.
+fn given(text: &str, name: Range<usize>) -> Option<Given> {
+    let bytes = text.as_bytes();
+    let Range { start, end } = name;
+    let mut at = end;
+    let mut closed = false;
+    for _ in 0..2 {
+        let slashes = count(&bytes[at..], 7, |b| b == b'\\');
+        if !matches!(bytes.get(at + slashes), Some(b'"' | b'\'' | b'`' | b']')) {
+            break;
+        }
+        at += slashes + 1;
+        closed = true;
+    }
+    // The length of an array, and a word of a compiler.
+    if bytes.get(at) == Some(&b'[') {
+        let digits = count(&bytes[at + 1..], 6, |b| b.is_ascii_digit());
+        at += if bytes.get(at + 1 + digits) == Some(&b']') { digits + 2 } else { 0 };
+    }
+    at += if text[at..].starts_with(" PROGMEM") { " PROGMEM".len() } else { 0 };
+    let named = at;
+    at += type_of(&text[at..]);
+    at += count(&bytes[at..], 3, |b| b.is_ascii_whitespace());
+    let rest = &bytes[at..];
+    let signs: [&[u8]; 13] =
+        [b"<-", b"=>", b":=", b"?=", b"+=", b":-", b"||=", b"->", b"is:", b"is ", b"=", b":", b","];
+    let set = || {
+        at > named && !closed && {
+            sets(&text[..start])
+                || is_alone(text, start, at)
+                || defines(&text[..start]) && bytes.get(at) == Some(&b'"')
+        }
+    };
+    let sign = signs.into_iter().find(|sign| rest.starts_with(sign)).or_else(|| set().then_some(&b""[..]))?;
+    // `Token::new`, `==`, a list of words that are no names.
+    if sign == b"," && !closed || rest.starts_with(b"::") || sign == b"=" && rest.starts_with(b"==") {
+        return None;
+    }
+    let tight = sign == b"=" && at == named;
+    let colon = sign == b":";
+    // Words of a sentence, and what a function returns.
+    let spoken = sign.is_empty() || sign.starts_with(b"is") || sign == b"->" || sign == b"<-";
+    at += sign.len();
+    let behind = at;
+    at += count(&bytes[at..], 3, |b| b.is_ascii_whitespace());
+    // A tag of YAML, a text of YAML that begins on the next line.
+    if bytes.get(at) == Some(&b'!') {
+        let tag = count(&bytes[at..], 20, |b| b.is_ascii_alphanumeric() || b == b'!');
+        at += tag + count(&bytes[at + tag..], 3, |b| b == b' ');
+    }
+    // An anchor.
+    if bytes.get(at) == Some(&b'&') && colon {
+        let anchor = 1 + count(&bytes[at + 1..], 20, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        at += if bytes.get(at + anchor) == Some(&b' ') { anchor + 1 } else { 0 };
+    }
+    if let Some(b'|' | b'>') = bytes.get(at) {
+        let mark = 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+        let mut blank = at + mark;
+        while blank < at + mark + 16 {
+            match &bytes[blank..] {
+                [b' ' | b'\n' | b'\r' | b'\t', ..] => blank += 1,
+                [b'\\', b'n' | b'r' | b't', ..] => blank += 2,
+                _ => break,
+            }
+        }
+        if blank > at + mark {
+            at = blank;
+        }
+    }
+    let open = |at: usize| Given {
+        span: at..at,
+        quoted: false,
+        wrapped: false,
+        tight: tight && at == behind,
+        colon,
+        listed: sign == b",",
+        spoken,
+    };
+    if let Some(span) = quoted(text, at) {
+        return Some(Given { span, quoted: true, ..open(at) });
+    }
+    if sign == b"," {
+        return None;
+    }
+    let call = count(&bytes[at..], 40, |b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'!' | b' ')
+    });
+    if bytes.get(at + call) == Some(&b'(') {
+        let inner = at + call + 1;
+        let inner = inner + count(&bytes[inner..], 20, |b| b.is_ascii_whitespace());
+        if let Some(span) = quoted(text, inner) {
+            return Some(Given { span, quoted: true, wrapped: true, ..open(at) });
+        }
+    }
+    // `process.env.TOKEN || "value"`
+    let line = &text[at..at + count(&bytes[at..], 120, |b| b != b'\n' && b.is_ascii())];
+    let other = ["||", "??", " or ", "?:"].iter().find_map(|or| Some(line.find(or)? + or.len()));
+    if let Some(other) = other {
+        let inner = at + other + count(&bytes[at + other..], 3, |b| b == b' ');
+        if let Some(span) = quoted(text, inner) {
+            return Some(Given { span, quoted: true, wrapped: true, ..open(at) });
+        }
+    }
+    let stop = |b: u8| b.is_ascii_whitespace() || b == 0x0b || b"\"'`,;&<>(){}[]".contains(&b);
+    let len = count(&bytes[at..], VALUE, |b| !stop(b));
+    let to = text.ceil_char_boundary(at + len);
+    (len >= QUOTED).then(|| Given { span: at..to, ..open(at) })
+}
+
+/// How many bytes `which` says yes to, at most `most`.
+pub(crate) fn count(bytes: &[u8], most: usize, which: impl Fn(u8) -> bool) -> usize {
+    bytes.iter().take(most).take_while(|b| which(**b)).count()
+}
+
+/// Bytes of the type of a constant or argument.
+fn type_of(rest: &str) -> usize {
+    let blanks = |text: &str| text.len() - text.trim_start_matches([' ', '\t']).len();
+    let first = blanks(rest);
+    let colon = usize::from(rest[first..].starts_with(':'));
+    let second = first + colon + blanks(&rest[first + colon..]);
+    if second > 4 {
+        return 0;
+    }
+    let types = [
+        "String",
+        "string",
+        "&'static str",
+        "&str",
+        "str",
+        "any",
+        "bytes",
+        "[]byte",
+        "const char*",
+        "SecretStr",
+    ];
+    let Some(kind) = types.iter().find(|t| rest[second..].starts_with(**t)) else { return 0 };
+    let end = second + kind.len();
+    let after = end + blanks(&rest[end..]);
+    if rest[after..].starts_with(['=', ':']) { after } else { 0 }
+}
+
+/// The text in quotes that begins at `at`, with the letters that may stand before them.
+pub(crate) fn quoted(text: &str, at: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut from = at + count(&bytes[at..], 3, |b| b.is_ascii_alphanumeric() || matches!(b, b'@' | b'$'));
+    from += count(&bytes[from..], 3, |b| b == b'#');
+    let slashes = count(&bytes[from..], 7, |b| b == b'\\');
+    from += slashes;
+    let quote = *bytes.get(from).filter(|b| matches!(b, b'"' | b'\'' | b'`'))?;
+    let triple = bytes[from..].starts_with(&[quote; 3]);
+    from += if triple { 3 } else { 1 };
+    let mut end = from;
+    loop {
+        match bytes.get(end)? {
+            b'\n' if !triple => return None,
+            b'\\' if slashes > 0 => break,
+            b'\\' => end += 1,
+            b if *b == quote => break,
+            _ => {}
+        }
+        end += 1;
+        if end - from > VALUE {
+            return None;
+        }
+    }
+    // A text that ends behind its backslash.
+    let end = text.floor_char_boundary(end.min(text.len()));
+    (end >= from + QUOTED).then_some(from..end)
 }

@@ -6,6 +6,8 @@ use crate::redact::Span;
 const NAME: &str = "private key";
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
+/// Before the lines of a private key of PuTTY.
+const LINES: &str = "Private-Lines:";
 /// Bytes of the longest label in a marker.
 const LABEL: usize = 40;
 /// Characters of a line that cannot be anything but a body.
@@ -78,7 +80,7 @@ fn body(text: &str) -> Body {
         }
         let random = here.bytes().any(|b| b.is_ascii_digit() || matches!(b, b'+' | b'/' | b'='))
             && here.bytes().any(|b| b.is_ascii_alphabetic())
-            || !crate::redact::named::of_words(here);
+            || !crate::redact::values::of_words(here);
         if run >= LONG && random {
             end = at;
         } else if let Some(n) = header(&text[at - run..]) {
@@ -155,6 +157,13 @@ pub(crate) fn keys(text: &str, found: &mut Vec<Span>) {
         found.push((begin..at, NAME));
     }
     cut_at_the_beginning(text, found);
+    for (begin, _) in text.match_indices(LINES) {
+        let after = number_of_lines(text, begin);
+        let read = body(&text[after..]);
+        if read.end > 0 {
+            found.push((after + between(&text.as_bytes()[after..])..after + read.end, NAME));
+        }
+    }
     for sign in BODIES {
         for (begin, _) in text.match_indices(sign) {
             let before = text[..begin].chars().next_back();
@@ -209,6 +218,25 @@ fn cut_at_the_beginning(text: &str, found: &mut Vec<Span>) {
 
 /// Where the end of a text begins that may yet become a part of a key: to be held back until that is known.
 pub fn undecided(text: &str) -> Option<usize> {
+    in_marks(text).or_else(|| in_lines(text))
+}
+
+/// Where the lines of a key of PuTTY end so far, when more may follow.
+fn in_lines(text: &str) -> Option<usize> {
+    let begin = text.rfind(LINES)?;
+    let after = number_of_lines(text, begin);
+    let read = body(&text[after..]);
+    read.open.then_some(if read.end == 0 { begin } else { after + read.end })
+}
+
+/// Where the number of lines ends whose name stands at `begin`.
+fn number_of_lines(text: &str, begin: usize) -> usize {
+    let behind = begin + LINES.len();
+    behind + text[behind..].bytes().take(6).take_while(|b| *b == b' ' || b.is_ascii_digit()).count()
+}
+
+/// The same for a key between two marks.
+fn in_marks(text: &str) -> Option<usize> {
     let begin = text.rfind(BEGIN)?;
     let rest = &text[begin..];
     let Some(after) = marker(rest, BEGIN) else {
@@ -230,5 +258,5 @@ pub fn undecided(text: &str) -> Option<usize> {
 }
 
 #[cfg(test)]
-#[path = "redact_pem_tests.rs"]
+#[path = "tests/pem_tests.rs"]
 mod tests;

@@ -1,131 +1,199 @@
-//! Secrets that are recognised by their own form: keys of vendors begin with a fixed prefix.
+//! Secrets that are recognised by their own form: keys of vendors begin with a fixed sign. The forms are data, in
+//! `vendors/rules.txt`; each is compiled when its sign is first found.
 
-use crate::redact::hint::may_have_shape;
-use crate::redact::named::{entropy, of_words};
-use crate::redact::{LazyPattern, Span, range, regex};
+use std::ops::Range;
+use std::sync::{LazyLock, OnceLock};
 
-/// Forms of secrets, with the name that the mask shows. No look-around: what comes
-/// before is checked in code.
-pub(crate) const SHAPES: &[(&str, &str)] = &[
-    ("api key", r"sk-(?:ant|proj|or|svcacct|admin|live|test|lf)-[A-Za-z0-9_-]{16,}"),
-    ("api key", r"sk-[A-Za-z0-9]{20,}"),
-    ("api key", r"AIza[0-9A-Za-z_-]{30,}"),
-    ("api key", r"(?:gsk|hf|r8|fw|pplx|nvapi|xai|tvly|csk|jina|voyage|pa|cohere)[_-][A-Za-z0-9_-]{24,}"),
-    ("github token", r"gh[pousr]_[A-Za-z0-9]{20,}"),
-    ("github token", r"github_pat_[A-Za-z0-9_]{20,}"),
-    ("gitlab token", r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-[A-Za-z0-9_.-]{18,}"),
-    ("slack token", r"xox[a-z]-[A-Za-z0-9-]{10,}"),
-    ("slack token", r"xapp-[0-9]-[A-Za-z0-9-]{10,}"),
-    ("slack hook", r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}"),
-    ("discord hook", r"discord(?:app)?\.com/api/webhooks/[0-9]{10,}/[A-Za-z0-9_-]{20,}"),
-    ("aws key", r"(?:AKIA|ASIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|ABIA|ACCA)[0-9A-Z]{16}"),
-    ("token", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
-    ("token", r"eyJ[A-Za-z0-9_-]{14,}\.[A-Za-z0-9_-]{14,}\.[A-Za-z0-9_-]{14,}"),
-    ("stripe key", r"(?:sk|rk|pk)_(?:live|test)_[0-9A-Za-z]{14,}"),
-    ("webhook secret", r"whsec_[A-Za-z0-9+/=]{20,}"),
-    ("npm token", r"npm_[A-Za-z0-9]{30,}"),
-    ("pypi token", r"pypi-[A-Za-z0-9_-]{40,}"),
-    ("sendgrid key", r"SG\.[A-Za-z0-9_-]{14,}\.[A-Za-z0-9_-]{14,}"),
-    ("google token", r"ya29\.[A-Za-z0-9_-]{20,}"),
-    ("google secret", r"GOCSPX-[A-Za-z0-9_-]{20,}"),
-    ("digitalocean token", r"do[oprt]_v1_[a-f0-9]{40,}"),
-    ("shopify token", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{28,}"),
-    (
-        "token",
-        r"(?:dckr_pat|glsa|lin_api|figd|sbp|rubygems|NRAK|tskey|hvs|hvb|pscale_tkn|PMAK|EZAK|dapi|sntrys|sgp|cio[a-z]{0,3}_?|ntn|secret|pul|api_org|dop|eas|vercel|sq0atp|sq0csp|EAAA)[_.-][A-Za-z0-9_.=-]{24,}",
-    ),
-    ("atlassian token", r"AT[AC]TT3[A-Za-z0-9_=+/.-]{30,}"),
-    ("twilio key", r"SK[0-9a-f]{32}"),
-    ("facebook token", r"EAA[A-Za-z0-9]{60,}"),
-    ("mailchimp key", r"[0-9a-f]{32}-us[0-9]{1,2}"),
-    ("wallet key", r"[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{90,}"),
-    ("sonar token", r"sq[pua]_[0-9a-f]{40}"),
-    ("grafana token", r"glc_[A-Za-z0-9+/=]{30,}"),
-    ("registry token", r"cio[A-Za-z0-9]{32}"),
-    ("databricks token", r"dapi[0-9a-f]{32}"),
-    ("square token", r"EAAA[A-Za-z0-9_-]{56,}"),
-    ("bitbucket token", r"ATBB[A-Za-z0-9_=-]{28,}"),
-    ("api key", r"xkeysib-[0-9a-f]{60,}-[A-Za-z0-9]{12,}"),
-    ("token", r"(?:nfp|rnd|tfp|fo1|fm2|phx|phc|sntryu)_[A-Za-z0-9+/=]{24,}"),
-    ("api key", r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}"),
-    ("api key", r"duffel_live_[A-Za-z0-9_-]{30,}"),
-    ("token", r"atlasv1\.[A-Za-z0-9]{40,}"),
-    ("token", r"(?:HRKU|CFPAT)-[A-Za-z0-9_-]{30,}"),
-    ("api key", r"EZTK[A-Za-z0-9]{50,}"),
-    ("cloudflare key", r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}"),
-    ("database token", r"AstraCS:[A-Za-z0-9]{20,}:[0-9a-f]{60,}"),
-    ("google token", r"1//0[A-Za-z0-9_-]{40,}"),
-    (
-        "password hash",
-        r"\$(?:6\$[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{86}|apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22})",
-    ),
-    ("mailgun key", r"key-[0-9a-f]{32}"),
-    ("age key", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
-    ("telegram token", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}"),
-    ("discord token", r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
-    ("azure key", r"(?i:AccountKey|SharedAccessKey|SharedAccessSignature)=[A-Za-z0-9+/%=&-]{20,}"),
-    ("signature", r"(?:X-Amz-Signature|X-Goog-Signature|[?&]sig)=[A-Za-z0-9%/+=-]{20,}"),
-    (
-        "bearer",
-        r"(?i:bearer|authorization:\s{0,3}(?:basic|token)|x-api-key:|api-key:|x-auth-token:|x-goog-api-key:)\s{1,3}[A-Za-z0-9._~+/=-]{12,}",
-    ),
-    (
-        "cookie",
-        r"(?i:set-cookie|cookie):\s?[A-Za-z0-9_.-]{0,40}(?i:sess|sid|auth|token)[A-Za-z0-9_.-]{0,40}=[^;\s]{16,}",
-    ),
-];
+use regex::bytes::Regex;
+
+use crate::redact::hint::Words;
+use crate::redact::values::{entropy, of_words};
+use crate::redact::{Span, range, regex};
+
+/// Bytes before a sign, and behind it, that may belong to its secret.
+const BEFORE: usize = 96;
+const BEHIND: usize = 4 << 10;
+
+/// A row of the file.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    /// In the mask.
+    pub name: &'static str,
+    pub form: &'static str,
+    kind: Kind,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+/// Where a form stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Behind its sign.
+    Behind,
+    /// Around its sign.
+    Around,
+    /// It is the whole value of a name.
+    Value,
+}
+
+impl Rule {
+    fn new(row: &'static str, sign: &str) -> Option<Self> {
+        let (name, rest) = row.split_once('\t')?;
+        let (_, form) = rest.split_once('\t')?;
+        let kind = match sign.as_bytes().first()? {
+            b'~' => Kind::Around,
+            b'@' => Kind::Value,
+            _ => Kind::Behind,
+        };
+        Some(Self { name, form, kind, compiled: OnceLock::new() })
+    }
+
+    /// Compiled; `None`: it is invalid and finds nothing.
+    pub(crate) fn regex(&self) -> Option<&Regex> {
+        let compile = || {
+            regex(&match self.kind {
+                Kind::Behind => format!("^(?:{})", self.form),
+                Kind::Around => self.form.to_owned(),
+                Kind::Value => format!("(?i)^(?:{})$", self.form),
+            })
+        };
+        self.compiled.get_or_init(compile).as_ref()
+    }
+}
+
+/// The rows of the file.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub rules: Vec<Rule>,
+    /// Signs of shapes, with the numbers of their rules.
+    pub signs: Words,
+    /// Those of them that may stand inside of a secret.
+    pub within: Vec<&'static str>,
+    /// Words in names, with the numbers of their rules.
+    pub vendors: Vec<(&'static str, usize)>,
+}
+
+impl Rules {
+    /// Of a file of rules.
+    pub(crate) fn new(text: &'static str) -> Self {
+        let (mut rules, mut signs, mut vendors): (Vec<Rule>, Vec<_>, Vec<_>) = Default::default();
+        let mut within = Vec::new();
+        for row in text.lines().filter(|row| !row.starts_with('#')) {
+            let all = row.split('\t').nth(1).unwrap_or_default();
+            let Some(rule) = all.split(' ').next().and_then(|sign| Rule::new(row, sign)) else { continue };
+            let list = if rule.kind == Kind::Value { &mut vendors } else { &mut signs };
+            list.extend(all.split(' ').map(|sign| (sign.trim_start_matches(['~', '@']), rules.len())));
+            if rule.kind == Kind::Around {
+                within.extend(all.split(' ').map(|sign| sign.trim_start_matches('~')));
+            }
+            rules.push(rule);
+        }
+        Self { rules, signs: Words::new(signs, false), within, vendors }
+    }
+
+    /// Whether the rule of this number matches the whole value, which is no word and no number.
+    pub(crate) fn is_value(&self, rule: usize, value: &str) -> bool {
+        value.bytes().any(|b| b.is_ascii_digit())
+            && value.bytes().any(|b| b.is_ascii_alphabetic())
+            && entropy(value) > 2.5
+            && self.rules[rule].regex().is_some_and(|r| r.is_match(value.as_bytes()))
+    }
+}
+
+/// Parsed when it is first needed.
+pub(crate) static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::new(include_str!("vendors/rules.txt")));
 
 /// Signs without a separator, which base64 may hold by chance.
-const JOINED: &[&str] = &["cio", "dapi", "EAA", "EZTK"];
-
-pub(crate) static SHAPE: LazyPattern = LazyPattern::new(|| {
-    let all: Vec<String> = SHAPES.iter().enumerate().map(|(i, (_, r))| format!("(?P<s{i}>{r})")).collect();
-    regex(&all.join("|"))
-});
+const JOINED: &[&str] = &[
+    "cio", "dapi", "EAA", "EZTK", "EZAK", "AKCp", "cmVmd", "pat", "oy2", "4b1d", "LTAI", "ABSK", "A3T", "SK",
+];
 
 /// Adds what has the shape of a secret.
 pub(crate) fn shapes(text: &str, found: &mut Vec<Span>) {
-    let Some(shape) = SHAPE.for_text(text, may_have_shape) else { return };
-    let mut at = 0;
-    while let Some(m) = shape.find_at(text.as_bytes(), at) {
-        let span = range(text, m);
-        let Some(word) = text.get(span.clone()) else { return };
-        let before = text[..span.start].chars().next_back();
-        // Part of a longer word: a hash, an identifier, base64.
-        let inner = before.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '+'))
-            && !word.starts_with(['?', '&', '-'])
-            && !word_begins(&text[..span.start]);
-        // A sign that letters follow at once: in base64 any letters do.
-        let longer = JOINED.iter().any(|sign| word.starts_with(sign))
-            && text[span.end..]
-                .starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '='));
-        // `/` before it is a path or base64.
-        let path = before == Some('/') && !word.contains('.') && !word.starts_with("hooks");
-        let joined = path && JOINED.iter().any(|sign| word.starts_with(sign));
-        if inner || longer || joined || !random(word) {
-            at = next(text, span.start);
+    let mut end = 0;
+    RULES.signs.each(text.as_bytes(), |sign, n| {
+        let rule = &RULES.rules[n];
+        if sign.start >= end
+            && let Some(span) = shape(text, sign, rule)
+        {
+            end = span.end;
+            found.push((span, rule.name));
+        }
+    });
+    discord(text, found);
+}
+
+/// The secret with this sign.
+fn shape(text: &str, sign: Range<usize>, rule: &Rule) -> Option<Range<usize>> {
+    let at = sign.start;
+    let behind = if rule.kind == Kind::Behind { BEHIND } else { 2 * BEFORE };
+    let to = text.floor_char_boundary((at + behind).min(text.len()));
+    let span = match rule.kind {
+        Kind::Behind => {
+            let rest = text.get(sign.end..to)?;
+            at..sign.end + range(rest, rule.regex()?.find(rest.as_bytes())?).end
+        }
+        _ => {
+            let mut from = text.floor_char_boundary(at.saturating_sub(BEFORE));
+            loop {
+                let found = range(&text[from..], rule.regex()?.find(&text.as_bytes()[from..to])?);
+                let span = from + found.start..from + found.end;
+                if span.contains(&at) {
+                    break span;
+                }
+                if span.start > at {
+                    return None;
+                }
+                from = next(text, span.start);
+            }
+        }
+    };
+    is_one(text, &span).then_some(span)
+}
+
+/// Whether what has a shape is a secret, by what stands around it.
+fn is_one(text: &str, span: &Range<usize>) -> bool {
+    let word = &text[span.clone()];
+    let before = text[..span.start].chars().next_back();
+    // Part of a longer word: a hash, an identifier, base64.
+    let inner = before.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '+'))
+        && !word.starts_with(['?', '&', '-', '$'])
+        && !word_begins(&text[..span.start]);
+    let joined = JOINED.iter().any(|sign| word.starts_with(sign));
+    // A sign that letters follow at once: in base64 any letters do.
+    let longer = joined
+        && text[span.end..].starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '='));
+    // `/` before it is a path or base64.
+    let path = before == Some('/') && joined && !word.contains('.');
+    !inner && !longer && !path && random(word)
+}
+
+/// `Mxxx.xxxxxx.xxx`: no sign but two points.
+fn discord(text: &str, found: &mut Vec<Span>) {
+    static SHAPE: LazyLock<Option<Regex>> =
+        LazyLock::new(|| regex(r"[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"));
+    let bytes = text.as_bytes();
+    for (at, _) in text.match_indices('.') {
+        let words = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+        if bytes.get(at + 7) != Some(&b'.') || at < 24 || !bytes[at - 24..at].iter().all(words) {
             continue;
         }
-        let name = shape
-            .captures_at(text.as_bytes(), span.start)
-            .and_then(|c| {
-                SHAPES
-                    .iter()
-                    .enumerate()
-                    .find(|(i, _)| c.name(&format!("s{i}")).is_some())
-                    .map(|(_, (n, _))| *n)
-            })
-            .unwrap_or("secret");
-        at = span.end.max(next(text, span.start));
-        found.push((span, name));
+        let from = text.floor_char_boundary(at.saturating_sub(26));
+        let to = text.ceil_char_boundary((at + 200).min(text.len()));
+        let Some(hit) = SHAPE.as_ref().and_then(|r| r.find(&bytes[from..to])) else { continue };
+        let span = range(&text[from..], hit);
+        let span = from + span.start..from + span.end;
+        if is_one(text, &span) {
+            found.push((span, "discord token"));
+        }
     }
 }
 
 /// What stands at the end of `before` belongs to no word: the sign of an added line in a diff, or a line end
 /// or tab as JSON spells it.
 pub(crate) fn word_begins(before: &str) -> bool {
-    let line = before.rsplit('\n').next().unwrap_or(before);
-    line == "+" || ["\\n", "\\r", "\\t", "\\n+"].iter().any(|e| before.ends_with(e))
+    before == "+"
+        || before.ends_with("\n+")
+        || ["\\n", "\\r", "\\t", "\\n+"].iter().any(|e| before.ends_with(e))
 }
 
 /// The start of the next character.
@@ -134,7 +202,7 @@ pub(crate) fn next(text: &str, at: usize) -> usize {
 }
 
 /// Not a name made of words: it has a digit and letters, or is long and mixed.
-fn random(text: &str) -> bool {
+pub(crate) fn random(text: &str) -> bool {
     !slug(text)
         && ((text.chars().any(|c| c.is_ascii_digit()) && text.chars().any(|c| c.is_ascii_alphabetic()))
             || (text.chars().any(char::is_uppercase)
@@ -148,5 +216,7 @@ const WORD: usize = 20;
 /// Words between separators, as in addresses and names of files: `sk-test-driven-design-2026`.
 fn slug(text: &str) -> bool {
     let parts: Vec<&str> = text.split(['-', '_', '.']).filter(|p| !p.is_empty()).collect();
-    parts.len() > 2 && parts.iter().all(|p| p.len() < 4 || (p.len() <= WORD && of_words(p)))
+    parts.len() > 2
+        && !text.bytes().any(|b| b.is_ascii_uppercase())
+        && parts.iter().all(|p| p.len() < 4 || (p.len() <= WORD && of_words(p)))
 }

@@ -1,7 +1,8 @@
 //! Masking of text that comes in chunks.
 
 use crate::redact::Redactor;
-use crate::redact::hint::names_a_secret;
+use crate::redact::open::context;
+use crate::redact::pem::undecided;
 use crate::redact::shapes::next;
 
 /// Longest text that is held back in a stream.
@@ -41,6 +42,9 @@ impl RedactStream {
     fn cut(&self) -> usize {
         let text = self.held.as_str();
         // An open key block waits for its end.
+        if let Some(begin) = undecided(text).filter(|begin| text.len() - begin < MAX_HELD) {
+            return text[..begin].rfind('\n').map_or(0, |i| i + 1).min(context(text));
+        }
         if let Some(begin) = text.rfind("-----BEGIN")
             && !text[begin..].contains("-----END")
             && text.len() - begin < MAX_HELD
@@ -48,20 +52,8 @@ impl RedactStream {
             return text[..begin].rfind('\n').map_or(0, |i| i + 1).min(begin);
         }
         if let Some(line) = text.rfind('\n') {
-            // "Bearer" and its token, a name and its value may stand on two lines.
-            let mut before = text[..line].rfind('\n').map_or(0, |i| i + 1);
-            // And so may two names in front of it: a machine and a login, the name of a variable and `value`.
-            for _ in 0..2 {
-                let above = text[..before.saturating_sub(1)].rfind('\n').map_or(0, |i| i + 1);
-                if before == 0 || !names_a_secret(&text[above..before]) {
-                    break;
-                }
-                before = above;
-            }
-            if text.len() - before < MAX_LINE {
-                return before;
-            }
-            return line + 1;
+            let before = context(text);
+            return if text.len() - before < MAX_HELD { before } else { line + 1 };
         }
         if text.len() < MAX_LINE {
             return 0;

@@ -114,7 +114,7 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<(Edit, Vec<usize>, Stri
     }
     let text = current.text(&place.name)?;
     let ask = Ask { old: &args.old, new: &args.new, all: args.replace_all };
-    let masked = masks_of(&[ask.old, ask.new], &text.text, cx);
+    let masked = masks_of(&place.name, &[ask.old, ask.new], &text.text, cx);
     let done =
         replace(&place.name, &masked, ask).map_err(|e| ToolError::Tell(format!("{}: {e}", place.name)))?;
     let notes = notes(&current);
@@ -122,9 +122,9 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<(Edit, Vec<usize>, Stri
 }
 
 /// The file as it was read, when what was written has masks in it.
-pub(super) fn masks_of<'t>(written: &[&str], text: &'t str, cx: &ToolCx) -> MaskedText<'t> {
+pub(super) fn masks_of<'t>(name: &str, written: &[&str], text: &'t str, cx: &ToolCx) -> MaskedText<'t> {
     if written.iter().any(|w| has_mask(w)) {
-        MaskedText::of(text, &cx.workspace.secrets)
+        MaskedText::of_file(name, text, &cx.workspace.secrets)
     } else {
         MaskedText::plain(text)
     }

@@ -15,7 +15,7 @@ mod content;
 mod edit;
 mod hits;
 mod list;
-mod masks;
+pub(crate) mod masks;
 mod patch;
 pub(crate) mod path;
 mod read;

@@ -118,7 +118,7 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
     }
     let is_notebook = Path::new(&place.name).extension().is_some_and(|e| e.eq_ignore_ascii_case("ipynb"));
     if is_notebook && let Some(text) = notebook::render(&bytes) {
-        return finish(page(&text, range, cx), place, "a notebook; edit its JSON");
+        return finish(page(&place.name, &text, range, cx), place, "a notebook; edit its JSON");
     }
     let decoded = Text::decode(&bytes).filter(|_| !is_binary(&bytes[..bytes.len().min(8192)]));
     let Some(text) = decoded else {
@@ -128,12 +128,12 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
     if line_end(&text.text) == "\r\n" {
         note.push_str(if note.is_empty() { "CRLF line endings" } else { ", CRLF line endings" });
     }
-    finish(page(&hide_strays(&text.text), range, cx), place, &note)
+    finish(page(&place.name, &hide_strays(&text.text), range, cx), place, &note)
 }
 
 /// Masked as a whole: what stands around a page says what on it is secret.
-fn page(text: &str, range: Range, cx: &ToolCx) -> Result<Page, String> {
-    content::of_text(&MaskedText::of(text, &cx.workspace.secrets), range, cx.limits.page_bytes)
+fn page(name: &str, text: &str, range: Range, cx: &ToolCx) -> Result<Page, String> {
+    content::of_text(&MaskedText::of_file(name, text, &cx.workspace.secrets), range, cx.limits.page_bytes)
 }
 
 /// Too large to be held.

@@ -110,7 +110,7 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Option<(Edit, String)>,
     }
     let text = current.text(&place.name)?;
     let after = adopt_line_ends(&args.content, text);
-    let file = masks_of(&[&after], &text.text, cx);
+    let file = masks_of(&place.name, &[&after], &text.text, cx);
     let after = restore(&after, &[&file]).map_err(|u| u.error(&place.name, true))?.into_owned();
     if current.text.as_ref().is_some_and(|t| t.text == after) {
         return Ok(None);

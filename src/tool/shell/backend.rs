@@ -86,9 +86,9 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Fresh, for one call.
-    pub fn new(cx: &ToolCx) -> Self {
-        Self { capture: Capture::default(), progress: Progress::new(cx.progress.clone()) }
+    /// Fresh, for one call of `command`.
+    pub fn new(command: &str, cx: &ToolCx) -> Self {
+        Self { capture: Capture::default(), progress: Progress::of(command, cx) }
     }
 
     /// Takes output.

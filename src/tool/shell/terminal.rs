@@ -18,6 +18,7 @@ use super::confined::cause;
 use super::hints;
 use super::outcome::{CommandOutcome, sandbox_lines, word};
 use super::pool::JOBS;
+use crate::files::masks::OutputMask;
 use crate::foreign::{Connections, printed};
 use crate::guard::no_masks;
 use crate::shell::jobs::pty;
@@ -151,7 +152,7 @@ async fn run_in_shell(
 ) -> Result<ToolOutput, ShellError> {
     let begun = Instant::now();
     let connections = Connections::now(cx);
-    let mut sink = Sink::new(cx);
+    let mut sink = Sink::new(command, cx);
     let shells = &cx.state.shells;
     let ran = shells.run(command, folder, limit, &mut sink, cx).await.inspect_err(|e| {
         // Nothing has run: the caller may ask whether it may run in another way.
@@ -159,7 +160,7 @@ async fn run_in_shell(
             cx.block();
         }
     })?;
-    let text = sink.capture.finish(cx);
+    let text = sink.capture.finish(cx).masked(command, cx);
     let how = ran.ended.how;
     let failed = ran.ended.exit.is_none_or(|exit| exit.code != 0);
     let refused = refusals(cx);
@@ -237,6 +238,10 @@ async fn background(input: &Input, folder: Option<PathBuf>, cx: &ToolCx) -> Resu
     }
     let (new, _) = lock(&job.output.log).poll();
     let output = crate::text::clean(&new[new.len().saturating_sub(4096)..]);
+    let output = match OutputMask::of(&input.command, cx) {
+        Some(mask) => mask.of_text(output),
+        None => output,
+    };
     let shown = printed(output.clone(), job.source(cx).as_deref());
     let text = format!("started as {} ({})\n{shown}", job.id, job.row().state_words());
     let failed = job.exit.borrow().is_some_and(|e| e.code != 0);

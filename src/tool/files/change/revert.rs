@@ -66,7 +66,11 @@ fn plan(path: &str, hunk: &str, masks: Masks, cx: &ToolCx) -> Result<Edit, ToolE
     }
     let now = current(&place, cx)?;
     let text = &now.text(&place.name)?.text;
-    let file = if masked { MaskedText::of(text, &cx.workspace.secrets) } else { MaskedText::plain(text) };
+    let file = if masked {
+        MaskedText::of_file(&place.name, text, &cx.workspace.secrets)
+    } else {
+        MaskedText::plain(text)
+    };
     let mut after = diffy::apply(file.shown(), &back).map_err(conflict)?;
     if masked {
         after = restore(&after, &[&file]).map_err(|u| u.error(&place.name, true))?.into_owned();

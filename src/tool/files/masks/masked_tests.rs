@@ -267,6 +267,49 @@ mod tools {
         assert_eq!(std::fs::read_to_string(b.root.join("moved")).unwrap(), "a\nk=«2»\nc\n");
     }
 
+    /// Finds each value below a head, as the masks of the program do.
+    fn variables() -> crate::Secrets {
+        use tiller_protocol::mask::{OF_VARIABLES, READS_VARIABLES, Secret};
+        std::sync::Arc::new(|text: &str| {
+            let mut at = 0;
+            let mut all = Vec::new();
+            for line in text.split_inclusive('\n') {
+                let end = at + line.trim_end().len();
+                if let Some(sign) = line.find('=').filter(|_| at > 0) {
+                    all.push(Secret { range: at + sign + 1..end, name: "variable" });
+                }
+                at += line.len();
+            }
+            let known = text.starts_with(OF_VARIABLES) || text.starts_with(READS_VARIABLES);
+            if known { all } else { Vec::new() }
+        })
+    }
+
+    #[tokio::test]
+    async fn every_value_of_a_file_of_variables_is_masked_and_kept() {
+        use crate::shell::Terminal;
+        let v = "[redacted variable]";
+        let b = Bench::new().mask(variables());
+        let path = b.file(".env.local", "HOST=db\nPORT=1\n");
+        b.file("other", "HOST=db\n");
+        let said = b.say(&ReadFile, json!({"path": ".env.local"})).await;
+        assert!(said.starts_with(&format!("1\tHOST={v}\n2\tPORT={v}\n")), "{said}");
+        assert_eq!(b.say(&ReadFile, json!({"path": "other"})).await, "1\tHOST=db\n");
+        let said = b
+            .say(
+                &EditFile,
+                json!({"path": ".env.local", "old": format!("PORT={v}"), "new": format!("PORT={v}\nNEW=1")}),
+            )
+            .await;
+        assert!(said.starts_with("edited"), "{said}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "HOST=db\nPORT=1\nNEW=1\n");
+        for (command, masked) in [("cat .env.local", true), ("head -1 ./.e*", true), ("cat other", false)] {
+            let said = b.say(&Terminal, json!({"command": command})).await;
+            assert_eq!(said.contains(&format!("HOST={v}")), masked, "{command}: {said}");
+            assert_eq!(said.contains("db"), !masked, "{command}: {said}");
+        }
+    }
+
     #[tokio::test]
     async fn a_program_gets_no_mask() {
         use crate::shell::Terminal;

@@ -6,11 +6,14 @@ pub(crate) mod unmask;
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
-use tiller_protocol::mask::{Secret, mask, masks};
+use tiller_protocol::mask::{
+    OF_VARIABLES, READS_VARIABLES, Secret, has_variables, mask, masks, reads_variables,
+};
 
 use crate::files::masks::unmask::Answer;
-use crate::{Secrets, ToolError, Workspace};
+use crate::{Secrets, ToolCx, ToolError, Workspace};
 
 /// Larger texts are not masked as a whole: what a model reads of them is masked piece by piece.
 const WHOLE: usize = 4 << 20;
@@ -51,6 +54,16 @@ impl<'t> MaskedText<'t> {
         }
         all.extend(literal.map(|l| (l, None)));
         Self { large: text.len() > WHOLE, ..Self::with(text, all) }
+    }
+
+    /// Masks what `secrets` finds in the text of the file at `path`: every value, when it is a file of variables.
+    pub(crate) fn of_file(path: &str, text: &'t str, secrets: &Secrets) -> Self {
+        if !has_variables(path) {
+            return Self::of(text, secrets);
+        }
+        let secrets = Arc::clone(secrets);
+        let all: Secrets = Arc::new(move |text: &str| below(OF_VARIABLES, text, &secrets));
+        Self::of(text, &all)
     }
 
     /// As it is.
@@ -135,9 +148,45 @@ impl<'t> MaskedText<'t> {
     }
 }
 
-/// A part of a file as a model reads it: values of the whole file are masked, also those that the part cuts.
-pub fn masked_part(text: &str, part: Range<usize>, workspace: &Workspace) -> String {
-    let masked = MaskedText::of(text, &workspace.secrets);
+/// The secrets of a text below a head.
+fn below(head: &str, text: &str, secrets: &Secrets) -> Vec<Secret> {
+    let found = secrets(&format!("{head}{text}")).into_iter().filter(|s| s.range.end > head.len());
+    let place = |range: Range<usize>| range.start.saturating_sub(head.len())..range.end - head.len();
+    found.map(|s| Secret { range: place(s.range), name: s.name }).collect()
+}
+
+/// Masks the output of a command that reads a file of variables: what it prints of the file, as in the file.
+#[derive(Clone)]
+pub(crate) struct OutputMask(Secrets);
+
+impl std::fmt::Debug for OutputMask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OutputMask")
+    }
+}
+
+impl OutputMask {
+    /// `None`: the command names no such file, and its output needs no mask of its own.
+    pub(crate) fn of(command: &str, cx: &ToolCx) -> Option<Self> {
+        reads_variables(command).then(|| Self(Arc::clone(&cx.workspace.secrets)))
+    }
+
+    /// The text with masks.
+    pub(crate) fn of_text(&self, text: String) -> String {
+        let mut masked = String::with_capacity(text.len());
+        let mut at = 0;
+        for secret in below(READS_VARIABLES, &text, &self.0) {
+            masked.push_str(&text[at..secret.range.start]);
+            masked.push_str(&mask(secret.name));
+            at = secret.range.end;
+        }
+        masked + &text[at..]
+    }
+}
+
+/// A part of the file at `path` as a model reads it: values of the whole file are masked, also those that the part cuts.
+pub fn masked_part(path: &str, text: &str, part: Range<usize>, workspace: &Workspace) -> String {
+    let masked = MaskedText::of_file(path, text, &workspace.secrets);
     let from = masked.to_shown(part.start).or_else(|value| masked.to_shown(value.start));
     let to = masked.to_shown(part.end).or_else(|value| masked.to_shown(value.end));
     let (from, to) = (from.unwrap_or(0), to.unwrap_or(masked.shown().len()));

@@ -172,7 +172,7 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Vec<Edit>, ToolError> {
                         let text = &current.text(&place.name)?.text;
                         let masked = hunks.iter().any(Hunk::has_mask);
                         let file = if masked {
-                            MaskedText::of(text, &cx.workspace.secrets)
+                            MaskedText::of_file(&place.name, text, &cx.workspace.secrets)
                         } else {
                             MaskedText::plain(text)
                         };

@@ -28,7 +28,7 @@ pub(crate) async fn run(
     let begun = Instant::now();
     let connections = Connections::now(cx);
     let folder = folder.unwrap_or_else(|| pool.folder(cx));
-    let live = Arc::new(Live::new(cx.progress.clone()));
+    let live = Arc::new(Live::of(command, cx));
     let job = pool.start_pty(command, &folder, Some(Arc::clone(&live)), cx).await?;
     let mut exit = job.exit.clone();
     let how = tokio::select! {
@@ -56,7 +56,7 @@ pub(crate) async fn run(
     let text = lock(&screen).text();
     let mut capture = Capture::default();
     capture.push(text.as_bytes(), cx);
-    let mut text = capture.finish(cx);
+    let mut text = capture.finish(cx).masked(command, cx);
     if text.full.is_none()
         && let Ok(path) = lock(&job.output.log).source()
     {

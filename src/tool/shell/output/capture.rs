@@ -3,6 +3,7 @@
 use tiller_protocol::tool::Display;
 
 use crate::ToolCx;
+use crate::files::masks::OutputMask;
 use crate::output::{self, Spill};
 use crate::text;
 
@@ -36,6 +37,16 @@ pub(crate) struct Text {
 }
 
 impl Text {
+    /// With masks where `command` printed a file of variables.
+    pub(crate) fn masked(self, command: &str, cx: &ToolCx) -> Self {
+        match OutputMask::of(command, cx) {
+            Some(mask) => {
+                Self { model: mask.of_text(self.model), tail: mask.of_text(self.tail), full: self.full }
+            }
+            None => self,
+        }
+    }
+
     pub(crate) fn display(&self, exit: Option<i32>) -> Display {
         Display::Output { tail: self.tail.clone(), exit, full: self.full.clone() }
     }

@@ -8,6 +8,9 @@ use tokio::sync::{Notify, mpsc};
 
 use tiller_protocol::lock;
 
+use crate::ToolCx;
+use crate::files::masks::OutputMask;
+
 /// Between two pieces.
 const EVERY: Duration = Duration::from_millis(30);
 /// Of one piece. What came before it in the same 30 ms is not shown live.
@@ -20,6 +23,8 @@ pub(crate) struct Progress {
     to: mpsc::Sender<String>,
     waiting: Vec<u8>,
     skipped: bool,
+    /// For a command that reads a file of variables.
+    mask: Option<OutputMask>,
     /// When the next piece may go.
     due: Instant,
 }
@@ -27,7 +32,12 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn new(to: mpsc::Sender<String>) -> Self {
         // A command that ends within the first 30 ms needs no live output at all.
-        Self { to, waiting: Vec::new(), skipped: false, due: Instant::now() + EVERY }
+        Self { to, waiting: Vec::new(), skipped: false, mask: None, due: Instant::now() + EVERY }
+    }
+
+    /// Of a command of a call.
+    pub(crate) fn of(command: &str, cx: &ToolCx) -> Self {
+        Self { mask: OutputMask::of(command, cx), ..Self::new(cx.progress.clone()) }
     }
 
     /// Takes output.
@@ -52,15 +62,34 @@ impl Progress {
         if self.waiting.is_empty() || now < self.due {
             return;
         }
-        let text = crate::text::clean(&self.waiting);
+        let end = self.mask.as_ref().map_or(self.waiting.len(), |_| variables_end(&self.waiting));
+        if end == 0 {
+            self.due = now + EVERY * 8;
+            return;
+        }
+        let text = crate::text::clean(&self.waiting[..end]);
+        let text = match &self.mask {
+            Some(mask) => mask.of_text(text),
+            None => text,
+        };
         let text = if self.skipped { format!("\n[...]\n{text}") } else { text };
         self.due = now + EVERY;
         // Full: the reader is slow. It is not waited for; what waits goes with what comes, or when it is due again.
         if !matches!(self.to.try_send(text), Err(TrySendError::Full(_))) {
-            self.waiting.clear();
+            self.waiting.drain(..end);
             self.skipped = false;
         }
     }
+}
+
+/// Where what can be shown of such lines ends: the last line waits while it may be a name and its value, but not longer
+/// than a piece may be.
+fn variables_end(waiting: &[u8]) -> usize {
+    let whole = waiting.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
+    let last = &waiting[whole..];
+    let named = |b: &u8| b.is_ascii_alphanumeric() || b" _.-#+".contains(b);
+    let may_be = last.contains(&b'=') || last.iter().all(named);
+    if may_be && last.len() < PIECE { whole } else { waiting.len() }
 }
 
 /// Live output that one thread brings, and whose last piece goes when it is due though nothing more comes.
@@ -73,6 +102,11 @@ pub(crate) struct Live {
 impl Live {
     pub(crate) fn new(to: mpsc::Sender<String>) -> Self {
         Self { progress: Mutex::new(Progress::new(to)), news: Notify::new() }
+    }
+
+    /// Of a command of a call.
+    pub(crate) fn of(command: &str, cx: &ToolCx) -> Self {
+        Self { progress: Mutex::new(Progress::of(command, cx)), news: Notify::new() }
     }
 
     /// Takes output.
