@@ -19,7 +19,7 @@
 //! | [`protocol`] | the vocabulary of the bus; plain data | no other room |
 //! | `shell` | the shell's grammar: a command line, taken apart | no other room |
 //! | `text` | what may reach a terminal: cleaning, width, wrapping, Markdown | no other room |
-//! | `fs` | attributes, access lists and second names of files; lock files; folders and archives of strangers | no other room |
+//! | `fs` | opening what was judged; attributes, access lists and second names of files; lock files; folders and archives of strangers | no other room |
 //! | `http` | HTTP for servers that the settings name: one request with a key, an answer of bounded size | no other room |
 //! | `rpc` | JSON-RPC, one message a line, for clients and servers | protocol |
 //! | [`config`] | layered settings with line-numbered errors | protocol, fs |
@@ -30,17 +30,17 @@
 //! | [`sandbox`] | commands confined by the kernel: policy, launcher, supervisor, self-test | protocol, fs, shell, tool, seccomp |
 //! | [`terminals`] | terminals elsewhere: containers, other machines, and the files there | protocol, config, tool |
 //! | [`permit`] | what may be done: rules, decisions, trust, redaction | protocol, fs, shell |
-//! | `hooks` | commands of the settings that run when something happens, and what they decide | protocol, config, tool, permit |
+//! | `hooks` | commands of the settings that run when something happens, and what they decide | protocol, fs, config, tool, permit |
 //! | `plugins` | folders that bring hooks, tools, agents, skills, themes: what they are, whether they are trusted | protocol, fs, config, tool, permit, hooks |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
-//! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
+//! | [`watch`] | files and git: what changed, and who did it | protocol, fs, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | fs, protocol, tool, rpc |
 //! | [`mcp`] | MCP servers: connections, their life, the tools that reach them | protocol, http, config, tool |
 //! | `mcp-server` | Tiller as an MCP server: its sessions, agents and todo lists for other agents, to read | protocol, permit, rpc, store, text |
 //! | `memory` | memory files, rules shown with the calls that they concern, learnings | protocol, text, fs, config, shell, store, tool |
 //! | `search` | keywords and vectors over sessions, memory, learnings and skills | protocol, http, config, store |
 //! | `skills` | folders that say how a kind of task is done, and packs of them | protocol, text, fs, config, store, tool |
-//! | [`engine`] | bus, turn, context, sessions of one agent | protocol, text, config, store, provider, tool, skills, permit, hooks, snapshot, watch, external, memory, search |
+//! | [`engine`] | bus, turn, context, sessions of one agent | protocol, text, fs, config, store, provider, tool, skills, permit, hooks, snapshot, watch, external, memory, search |
 //! | [`agents`] | the agents of a session, on top of the engine: roster, start, end, delegated tasks, workflows | engine, protocol, config, store, provider, tool, external |
 //! | [`tui`] | the screen | protocol, config, text |
 //! | `main`, [`commands`] | arguments to a command, one file or folder per subcommand | all |

@@ -1,7 +1,6 @@
 //! The folders of configuration, data, state and cache: below `TILLER_HOME`, or the XDG folders.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,8 +27,7 @@ impl PluginPlace {
     /// The file of this path below its folder. `None`: there is none as the user agreed to it. Blocks.
     pub fn read(&self, below: &str) -> Option<Vec<u8>> {
         let path = self.folder.join(below);
-        let mut bytes = Vec::new();
-        tiller_fs::open_regular(&path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+        let bytes = tiller_fs::beneath::read_below(&self.folder, Path::new(below), LARGEST).ok()?;
         self.is_agreed(&path, &bytes).then_some(bytes)
     }
 }
@@ -134,5 +132,23 @@ mod tests {
         // Nor one that was not there.
         std::fs::write(tmp.path().join("b.md"), "one").unwrap();
         assert_eq!(plugin.read("b.md"), None);
+    }
+
+    #[test]
+    fn x20_a_folder_of_a_plugin_that_is_swapped_with_a_link_is_not_read() {
+        use tiller_fs::testing::swap::{FOREIGN, MINE, Swaps};
+        let tmp = tempfile::tempdir().unwrap();
+        let swaps = Swaps::new(tmp.path(), "agents", &["a.md"]);
+        // Also where both were agreed to: the path is what counts.
+        for word in [MINE, FOREIGN] {
+            let hash = blake3::hash(format!("{word}\n").as_bytes()).to_hex().to_string();
+            let hashes = Arc::new(BTreeMap::from([("agents/a.md".to_owned(), hash)]));
+            let plugin = PluginPlace { folder: swaps.root().to_owned(), hashes };
+            let read = || String::from_utf8(plugin.read("agents/a.md").unwrap_or_default()).unwrap();
+            match word {
+                MINE => swaps.check("a file of a plugin", read),
+                _ => assert_eq!(swaps.race("a file of a plugin", 200, 1_000, read), 0),
+            }
+        }
     }
 }

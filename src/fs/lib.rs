@@ -1,5 +1,5 @@
 //! Extended attributes and access lists of files, for all rooms that replace files, files with several names, lock
-//! files, regular files that are opened without following links, files that restrict, and folders and archives of
+//! files, files that are opened as they were judged, without following links, files that restrict, and folders and archives of
 //! strangers, which are copied and unpacked within limits.
 //!
 //! May use: nothing of this project. Not here: how a file is replaced (`tool/files`), states of a workspace
@@ -7,12 +7,11 @@
 
 pub mod archive;
 pub mod attributes;
+pub mod beneath;
 pub mod links;
 pub mod lock;
-mod regular;
 pub mod restricting;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
 pub use attributes::Attributes;
-pub use regular::open_regular;

@@ -1,5 +1,6 @@
 //! Hooks that were written for Claude Code: their settings, their input and their output in its form.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -227,16 +228,20 @@ pub fn as_toml(hooks: &Hooks, section: &str) -> String {
     text
 }
 
+/// Largest file that is read, in bytes.
+const LARGEST: u64 = 256 * 1024;
+
 /// The hooks of all files of Claude Code in a folder, with the file of each.
 pub fn find(folder: &Path) -> Vec<(&'static str, Result<Imported, String>)> {
     let read = |name: &'static str| {
-        let path = folder.join(name);
-        let meta = std::fs::symlink_metadata(&path).ok()?;
-        if !meta.is_file() || meta.len() > 256 * 1024 {
-            return Some((name, Err("it is not a regular file, or is larger than 256 KiB".to_owned())));
-        }
-        let text = std::fs::read_to_string(&path);
-        Some((name, text.map_err(|e| e.to_string()).and_then(|text| import(&text))))
+        let bytes = match tiller_fs::beneath::read_below(folder, Path::new(name), LARGEST + 1) {
+            Ok(bytes) if bytes.len() as u64 <= LARGEST => bytes,
+            Ok(_) => return Some((name, Err("it is larger than 256 KiB".to_owned()))),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return None,
+            Err(e) => return Some((name, Err(e.to_string()))),
+        };
+        let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned());
+        Some((name, text.and_then(|text| import(&text))))
     };
     FILES.into_iter().filter_map(read).collect()
 }
@@ -293,5 +298,18 @@ mod tests {
         assert!(said(beside).unwrap().deny.is_some());
         assert!(said(json!({"decision": "maybe"})).is_err());
         assert!(said(json!({"decision": 1})).is_err());
+    }
+
+    #[test]
+    fn x20_a_folder_that_is_swapped_with_a_link_is_not_read() {
+        use tiller_fs::testing::swap::{FOREIGN, MINE, Swaps};
+        let tmp = tempfile::tempdir().unwrap();
+        let swaps = Swaps::new(tmp.path(), ".claude", &[]);
+        let text = |word: &str| {
+            let hook = json!({"hooks": [{"type": "command", "command": word}]});
+            json!({"hooks": {"SessionStart": [hook]}}).to_string()
+        };
+        swaps.put("settings.json", text(MINE), text(FOREIGN));
+        swaps.check("hooks of Claude Code", || format!("{:?}", find(swaps.root())));
     }
 }

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tiller_fs::beneath;
 use tiller_protocol::ToolCatalog;
 use tiller_protocol::ask::{TrustItem, TrustKind};
 use tiller_protocol::memory::{NEVER, WHEN};
@@ -330,7 +331,7 @@ impl Search<'_> {
                 } else if meta.is_dir() {
                     self.list(path, kind, depth);
                 } else if meta.is_file() {
-                    self.add(file(&at, path, kind, meta.len(), self.tools));
+                    self.add(file(self.folder, path, kind, meta.len(), self.tools));
                 } else {
                     self.add(refused(path, kind, "special file: never loaded"));
                 }
@@ -345,12 +346,12 @@ impl Search<'_> {
     }
 
     fn list(&mut self, path: &Path, kind: &TrustKind, depth: usize) {
-        let Ok(entries) = fs::read_dir(self.folder.join(path)) else {
+        let opened = beneath::folder_below(self.folder, path);
+        let Ok(entries) = opened.and_then(|folder| beneath::entries(&folder, MAX_ITEMS + 1)) else {
             self.add(refused(path, kind, "cannot be read: never loaded"));
             return;
         };
-        let mut names: Vec<PathBuf> =
-            entries.take(MAX_ITEMS + 1).flatten().map(|e| path.join(e.file_name())).collect();
+        let mut names: Vec<PathBuf> = entries.into_iter().map(|(name, _)| path.join(name)).collect();
         names.sort();
         for name in names {
             self.visit(&name, kind, depth + 1);
@@ -358,15 +359,14 @@ impl Search<'_> {
     }
 }
 
-fn file(at: &Path, path: &Path, kind: &TrustKind, len: u64, tools: &ToolCatalog) -> FoundFile {
+fn file(folder: &Path, path: &Path, kind: &TrustKind, len: u64, tools: &ToolCatalog) -> FoundFile {
     if len > MAX_FILE {
         return refused(path, kind, &format!("larger than {} KiB: never loaded", MAX_FILE / 1024));
     }
-    let mut bytes = Vec::new();
-    let read = tiller_fs::open_regular(at).and_then(|f| f.take(MAX_FILE + 1).read_to_end(&mut bytes));
-    if read.is_err() || bytes.len() as u64 > MAX_FILE {
-        return refused(path, kind, "cannot be read: never loaded");
-    }
+    let bytes = match beneath::read_below(folder, path, MAX_FILE + 1) {
+        Ok(bytes) if bytes.len() as u64 <= MAX_FILE => bytes,
+        _ => return refused(path, kind, "cannot be read: never loaded"),
+    };
     let text = String::from_utf8_lossy(&bytes);
     let mut about = one_line(&detail(kind, &text, tools));
     if *kind == TrustKind::Command {

@@ -281,3 +281,21 @@ fn a_file_that_cannot_be_used_is_listed_and_no_text() {
     assert_eq!(found.text(".tiller/permissions.yaml"), Ok(Some("deny: []\n".into())));
     assert_eq!(found.text(".tiller/hooks.toml"), Ok(None));
 }
+
+/// What is found, hashed and shown is what stands in the folder, not what a link leads to.
+#[test]
+fn x20_a_folder_that_is_swapped_with_a_link_is_not_read() {
+    use tiller_fs::testing::swap::Swaps;
+    let names = ["config.toml", "skills/deploy/SKILL.md", "commands/run.md"];
+    for place in [".tiller", ".tiller/skills"] {
+        let tmp = tempfile::tempdir().unwrap();
+        let swaps = Swaps::new(tmp.path(), place, &names);
+        let tools = crate::testing::tools();
+        swaps.check(place, || {
+            let all = discover(swaps.root(), &tools);
+            let texts = all.found.iter().filter_map(|f| f.bytes.as_deref()).map(String::from_utf8_lossy);
+            let details = all.found.iter().map(|f| f.item.detail.as_str().into());
+            texts.chain(details).collect::<Vec<_>>().join("\n")
+        });
+    }
+}

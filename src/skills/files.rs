@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, statat};
+use tiller_fs::beneath;
 
 use crate::skill::is_hidden;
 
@@ -156,13 +158,8 @@ pub(crate) fn read_inside(folder: &Path, path: &str) -> Result<Vec<u8>, ReadFail
     if meta.len() > LARGEST {
         return Err(ReadFailure::Refused(format!("is larger than {} KiB", LARGEST / 1024)));
     }
-    let mut bytes = Vec::new();
-    let file =
-        tiller_fs::open_regular(&at).map_err(|e| ReadFailure::Refused(format!("cannot be read: {e}")))?;
-    file.take(LARGEST)
-        .read_to_end(&mut bytes)
-        .map_err(|e| ReadFailure::Refused(format!("cannot be read: {e}")))?;
-    Ok(bytes)
+    beneath::read_below(folder, Path::new(path), LARGEST)
+        .map_err(|e| ReadFailure::Refused(format!("cannot be read: {e}")))
 }
 
 /// The files below a folder; links and special files are left out.
@@ -172,26 +169,47 @@ fn below(folder: &Path) -> Vec<SkillFile> {
     all
 }
 
-/// Collects files below a folder; links and special files are left out.
-fn walk(folder: &Path, below: &str, depth: usize, all: &mut Vec<SkillFile>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    let mut entries: Vec<_> = entries.take(MOST * 2).flatten().collect();
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
+/// Collects files of the folder `below` in the folder of the skill.
+fn walk(root: &Path, below: &str, depth: usize, all: &mut Vec<SkillFile>) {
+    let Ok(folder) = beneath::folder_below(root, Path::new(below)) else { return };
+    let mut entries = beneath::entries(&folder, MOST * 2).unwrap_or_default();
+    entries.sort();
+    for (name, is_folder) in entries {
         if all.len() >= MOST {
             return;
         }
         // A file that a change was about to put into its place when it was cut off.
-        if crate::change::leftovers::is_inside(&entry.file_name()) {
+        if crate::change::leftovers::is_inside(&name) {
             continue;
         }
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if below.is_empty() { name } else { format!("{below}/{name}") };
-        let Ok(meta) = fs::symlink_metadata(entry.path()) else { continue };
-        if meta.is_file() {
-            all.push(SkillFile { path, size: meta.len() });
-        } else if meta.is_dir() && depth < DEPTH {
-            walk(&entry.path(), &path, depth + 1, all);
+        let shown = name.to_string_lossy();
+        let path = if below.is_empty() { shown.into_owned() } else { format!("{below}/{shown}") };
+        if is_folder && depth < DEPTH {
+            walk(root, &path, depth + 1, all);
+        } else if let Ok(stat) = statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW)
+            && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+        {
+            all.push(SkillFile { path, size: u64::try_from(stat.st_size).unwrap_or(0) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_fs::testing::swap::{MINE, Swaps};
+
+    use super::*;
+
+    #[test]
+    fn x20_a_folder_that_is_swapped_with_a_link_is_neither_read_nor_listed() {
+        for (name, what) in [("content", "scripts/run.md"), ("list", "")] {
+            let tmp = tempfile::tempdir().unwrap();
+            let swaps = Swaps::new(tmp.path(), "scripts", &["run.md", &format!("{MINE}.md")]);
+            let files = SkillFiles::Folder(swaps.root().to_owned());
+            swaps.check(name, || match what {
+                "" => format!("{:?}", files.list()),
+                path => files.read(path).map_or_else(|e| e, |bytes| String::from_utf8(bytes).unwrap()),
+            });
         }
     }
 }

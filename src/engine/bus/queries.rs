@@ -165,8 +165,8 @@ fn output(
     };
     if let Some(full) = full
         // Reads only files that the engine wrote itself.
-        && Path::new(full).starts_with(spill)
-        && let Ok(bytes) = std::fs::read(full)
+        && let Ok(below) = Path::new(full).strip_prefix(spill)
+        && let Ok(bytes) = tiller_fs::beneath::read_below(spill, below, u64::MAX)
     {
         return Ok(ReplyEvent::ToolOutputReply {
             call_id,

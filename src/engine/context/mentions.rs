@@ -2,11 +2,10 @@
 //! the entry, so that later requests repeat it byte for byte.
 
 use std::fmt::Write;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base64::Engine as _;
+use tiller_fs::beneath;
 use tiller_protocol::mask::has_mask;
 use tiller_protocol::{Attachment, Message, Notice, NoticeKind, Part, names};
 use tiller_tool::files::masked_part;
@@ -125,19 +124,12 @@ fn refuse(path: &str, why: impl std::fmt::Display) -> Notice {
 }
 
 fn read(path: &str, lines: Option<(u32, u32)>, workspace: &Workspace) -> Result<Content, Notice> {
-    let full: PathBuf = workspace.root.join(names::path(path));
-    if let Some(rule) = workspace.unreadable(&full) {
-        return Err(refuse(path, format_args!("denied by the rule {rule}")));
-    }
-    let meta = std::fs::metadata(&full).map_err(|e| refuse(path, e))?;
+    let judged = workspace.readable(&workspace.root.join(names::path(path))).map_err(|e| refuse(path, e))?;
+    let meta = std::fs::symlink_metadata(&judged).map_err(|e| refuse(path, e))?;
     if meta.is_dir() {
-        return folder(path, &full).map(Content::Text).map_err(|e| refuse(path, e));
+        return folder(path, &judged).map(Content::Text).map_err(|e| refuse(path, e));
     }
-    if !meta.is_file() {
-        return Err(refuse(path, "it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(&full).and_then(|f| f.take(SCAN).read_to_end(&mut bytes)).map_err(|e| refuse(path, e))?;
+    let bytes = beneath::read(&judged, SCAN).map_err(|e| refuse(path, e))?;
     if is_image(&bytes) {
         // A vendor that rejects the image would reject every later request of the session, too.
         let Some((media_type, ..)) = tiller_tool::image_info(&bytes) else {
@@ -198,15 +190,13 @@ fn range(path: &str, text: &str, from: u32, to: u32, workspace: &Workspace) -> R
     Ok(format!("<file path=\"{path}\" lines=\"{first}-{last}\">\n{body}{mark}\n</file>"))
 }
 
-fn folder(path: &str, full: &Path) -> std::io::Result<String> {
-    let mut names: Vec<String> = std::fs::read_dir(full)?
-        .filter_map(Result::ok)
-        .take(NAMES * 10)
-        .map(|e| {
-            let slash = if e.file_type().is_ok_and(|t| t.is_dir()) { "/" } else { "" };
-            format!("{}{slash}", names::written(Path::new(&e.file_name())))
-        })
-        .collect();
+fn folder(path: &str, judged: &Path) -> std::io::Result<String> {
+    let entries = beneath::entries(&beneath::folder(judged)?, NAMES * 10)?;
+    let shown = |(name, is_folder): (std::ffi::OsString, bool)| {
+        let slash = if is_folder { "/" } else { "" };
+        format!("{}{slash}", names::written(Path::new(&name)))
+    };
+    let mut names: Vec<String> = entries.into_iter().map(shown).collect();
     names.sort();
     let more = names.len().saturating_sub(NAMES);
     names.truncate(NAMES);

@@ -33,3 +33,6 @@ pub use keeper::{Keeper, SnapshotOptions};
 pub(crate) use msg::{NotKept, PendingStep, RestoreKind, RestoreOutcome, TakeOutcome};
 pub(crate) use others::{LastState, SessionFiles};
 pub(crate) use restore::{off, off_thread, unknown};
+
+#[cfg(test)]
+mod swap_tests;

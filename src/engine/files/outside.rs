@@ -1,7 +1,7 @@
 //! Files that a tool writes and no checkpoint covers: those outside of the workspace, and those inside that a snapshot
 //! passes over (on another disk, in a bare repository). A copy of each is kept before the call, beside the snapshots.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -125,7 +125,7 @@ fn copy_to(path: &Path, copy: &Path) -> io::Result<()> {
     if let Some(folder) = copy.parent() {
         DirBuilder::new().mode(0o700).create(folder)?;
     }
-    let mut from = File::open(path)?;
+    let mut from = tiller_fs::beneath::file(path)?;
     let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(copy)?;
     io::copy(&mut from, &mut to)?;
     to.sync_all()

@@ -35,13 +35,9 @@ fn comments(text: &str) -> Vec<Comment> {
     text.lines().enumerate().filter_map(|(n, line)| Some((n + 1, of(line)?))).collect()
 }
 
-fn look(root: &Path, path: String) -> Option<FileComments> {
-    let full = root.join(&path);
-    let meta = std::fs::symlink_metadata(&full).ok()?;
-    if !meta.is_file() || meta.len() > BYTES {
-        return None;
-    }
-    let text = std::fs::read_to_string(full).ok()?;
+pub(crate) fn look(root: &Path, path: String) -> Option<FileComments> {
+    let bytes = tiller_fs::beneath::read_below(root, Path::new(&path), BYTES + 1).ok()?;
+    let text = String::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= BYTES)?;
     Some(FileComments { path, comments: comments(&text) })
 }
 

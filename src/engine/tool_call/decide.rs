@@ -82,6 +82,7 @@ impl DecidedCall for CallTask {
     }
 
     fn view(&mut self) -> Result<CallView, Refusal> {
+        self.cx.workspace.judge(&self.cx.call_id);
         let access = self
             .tool
             .access(&self.args, &self.cx)

@@ -256,6 +256,7 @@ impl CallTask {
         let args = replaced.then(|| std::mem::take(&mut self.args));
         self.files.writes.look(&self.cx.agent, &self.cx.workspace).await;
         let wrote = if result.outcome.ok() { std::mem::take(&mut self.files.written) } else { Vec::new() };
+        self.cx.workspace.forget(&self.cx.call_id);
         CallDone { result, step, audit, args, wrote, note }
     }
 

@@ -2,11 +2,12 @@
 //! processes, and those that exceeded the budget, are reviewed by the differences that their calls showed.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tiller_fs::beneath;
 use tiller_protocol::mask::has_mask;
 use tiller_protocol::tool::FileDiff;
 use tiller_protocol::{ChangeKind, EntryId, OpId};
@@ -98,13 +99,10 @@ pub(crate) fn keep(reviews: &Mutex<Reviews>, turn: EntryId, root: &Path, path: &
         return;
     }
     // Read without holding the lock.
-    let was = match std::fs::symlink_metadata(path) {
-        Ok(m) if m.is_file() => match read(path) {
-            Ok(Some(bytes)) => Some(bytes.into()),
-            _ => return,
-        },
-        Ok(_) => return,
-        Err(_) => None,
+    let was = match read(root, &name) {
+        Ok(Some(bytes)) => Some(bytes.into()),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
+        _ => return,
     };
     lock(reviews).put(turn, name, was, ALL);
 }
@@ -113,15 +111,15 @@ fn relative(root: &Path, path: &Path) -> Option<String> {
     Some(tiller_protocol::names::written(path.strip_prefix(root).ok()?))
 }
 
-/// The bytes of a regular file; `None` when there are too many.
-fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    // Checked first: opening a pipe would wait for a writer, and a link may lead to any file.
-    let meta = std::fs::symlink_metadata(path)?;
-    if !meta.is_file() || meta.len() > KEPT {
+/// The bytes of a regular file of the workspace; `None` when there are too many. A link on the way may lead to any file: none
+/// is followed.
+fn read(root: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
+    let file = beneath::file_below(root, &tiller_protocol::names::path(name))?;
+    if file.metadata()?.len() > KEPT {
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(KEPT + 1).read_to_end(&mut bytes)?;
+    file.take(KEPT + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= KEPT).then_some(bytes))
 }
 
@@ -136,11 +134,11 @@ pub(crate) enum Since {
 
 /// The difference between a file before the turn and now.
 pub(crate) fn since(root: &Path, path: &str, before: Option<&[u8]>) -> Since {
-    let full = root.join(tiller_protocol::names::path(path));
-    let now = match read(&full) {
+    let now = match read(root, path) {
         Ok(Some(bytes)) => Some(bytes),
-        Ok(None) => return Since::TooLarge("it is too large to compare, or is no longer a file"),
-        Err(_) => None,
+        Ok(None) => return Since::TooLarge("it is too large to compare"),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
+        Err(_) => return Since::TooLarge("it is no longer a file that can be read, or a link leads to it"),
     };
     let kind = match (before, &now) {
         (None, None) => return Since::Same,
@@ -196,14 +194,14 @@ pub(crate) fn unified(path: &str, kind: ChangeKind, old: &str, new: &str) -> Fil
 /// Copies a file to our own folder before it is changed. A missing file needs no copy.
 pub(crate) fn save_copy(folder: &Path, root: &Path, name: &str) -> std::io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-    let path = root.join(tiller_protocol::names::path(name));
-    match std::fs::symlink_metadata(&path) {
-        // No larger file is changed.
-        Ok(m) if m.is_file() && m.len() <= tiller_snapshot::NAMED_BYTES => {}
-        // A missing file, a link or a large file: the reverse patch reports it.
-        _ => return Ok(()),
+    // A missing file, a link or a large file: the reverse patch reports it.
+    let Ok(file) = beneath::file_below(root, &tiller_protocol::names::path(name)) else { return Ok(()) };
+    let mut bytes = Vec::new();
+    file.take(tiller_snapshot::NAMED_BYTES + 1).read_to_end(&mut bytes)?;
+    // No larger file is changed.
+    if bytes.len() as u64 > tiller_snapshot::NAMED_BYTES {
+        return Ok(());
     }
-    let bytes = std::fs::read(&path)?;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let hash = blake3::hash(&bytes).to_hex();
     let flat: String =

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
+use tiller_fs::beneath;
 use tiller_fs::lock::{LockError, LockFile};
 
 use super::document::Document;
@@ -53,11 +54,17 @@ impl Slot {
 
     /// The text and the file's mode.
     fn load(&self) -> Result<Option<(String, u32)>, MemoryError> {
-        self.check_folder()?;
-        if !self.links && fs::symlink_metadata(&self.path).is_ok_and(|m| m.is_symlink()) {
+        let path = self.judged()?;
+        if !self.links && fs::symlink_metadata(&path).is_ok_and(|m| m.is_symlink()) {
             return Err(self.fault("is a link; a memory file of a project must be a plain file"));
         }
-        read_file(&self.path).map_err(|why| self.fault(&why))
+        self.read_at(&path)
+    }
+
+    /// Text and mode of a file at the place of this one. That of a project is opened as it was judged.
+    fn read_at(&self, path: &Path) -> Result<Option<(String, u32)>, MemoryError> {
+        let read = if self.inside.is_some() { read_by(path, beneath::file) } else { read_file(path) };
+        read.map_err(|why| self.fault(&why))
     }
 
     /// Changes the file. `change` is given the file as it is now and returns its result; it may run again, when an editor
@@ -87,7 +94,7 @@ impl Slot {
         let path = if self.links {
             fs::canonicalize(&self.path).unwrap_or(self.path.clone())
         } else {
-            self.path.clone()
+            self.judged()?
         };
         for leftover in leftovers::of(&path) {
             self.take_up(&path, leftover)?;
@@ -184,7 +191,7 @@ impl Slot {
                 Some(caught) => caught.is_merged_in(&new).map_err(io)?,
                 // Writing takes long: what was saved meanwhile is read anew. The exchange is for what comes after this look.
                 None => {
-                    let now = read_file(path).map_err(|why| self.fault(&why))?;
+                    let now = self.read_at(path)?;
                     if now.is_none_or(|(now, _)| now != *old) {
                         return Ok(false);
                     }
@@ -196,8 +203,7 @@ impl Slot {
                 Err((_, Errno::NOENT)) => return Ok(false),
                 // A file system that cannot exchange: the last look, then the rename.
                 Err((temp, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) => {
-                    let same =
-                        read_file(path).map_err(|why| self.fault(&why))?.is_some_and(|(now, _)| now == *old);
+                    let same = self.read_at(path)?.is_some_and(|(now, _)| now == *old);
                     return if same { temp.rename_over(path).map(|()| true).map_err(io) } else { Ok(false) };
                 }
                 Err((_, e)) => return Err(io(e.into())),
@@ -235,7 +241,7 @@ impl Slot {
                 .create(parent)
                 .map_err(|e| self.fault(&e.to_string()))?;
         }
-        self.check_folder()?;
+        self.judged()?;
         self.lock()
     }
 
@@ -254,13 +260,17 @@ impl Slot {
         })
     }
 
-    /// The folder of a project's file may not be a link out of the project.
-    fn check_folder(&self) -> Result<(), MemoryError> {
-        let (Some(inside), Some(parent)) = (&self.inside, self.path.parent()) else { return Ok(()) };
+    /// The path of the file; of a project's file with the links of its folder resolved: that may not lead out of the project.
+    fn judged(&self) -> Result<PathBuf, MemoryError> {
+        let (Some(inside), Some(parent)) = (&self.inside, self.path.parent()) else {
+            return Ok(self.path.clone());
+        };
         match fs::canonicalize(parent) {
-            Ok(real) if real == *parent || real.starts_with(inside) => Ok(()),
+            Ok(real) if real == *parent || real.starts_with(inside) => {
+                Ok(real.join(self.path.file_name().unwrap_or_default()))
+            }
             Ok(_) => Err(self.fault("is in a folder that leads out of the project")),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(self.path.clone()),
             Err(e) => Err(self.fault(&e.to_string())),
         }
     }
@@ -274,7 +284,15 @@ impl Slot {
 fn read_file(path: &Path) -> Result<Option<(String, u32)>, String> {
     // A FIFO must not block.
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
-    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+    read_by(path, |path| OpenOptions::new().read(true).custom_flags(flags).open(path))
+}
+
+/// As [`read_file`], with the way to open the file.
+fn read_by(
+    path: &Path,
+    open: impl FnOnce(&Path) -> std::io::Result<File>,
+) -> Result<Option<(String, u32)>, String> {
+    let file = match open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == ErrorKind::NotFound => {
             return tiller_fs::restricting::nothing_at(path).map(|()| None);

@@ -55,7 +55,7 @@ pub struct Change {
 /// A sentence, when a file cannot be read.
 pub fn changes(before: &Path, after: &Path) -> Result<Vec<Change>, String> {
     let (old, new) = (pin(before)?, pin(after)?);
-    let of = |folder: &Path, file: &PinnedFile| Some(content(&folder.join(&file.path)));
+    let of = |folder: &Path, file: &PinnedFile| Some(content(folder, &file.path));
     let (earlier, later) = (|file: &PinnedFile| of(before, file), |file: &PinnedFile| of(after, file));
     Ok(compare(&old, &earlier, &new, &later))
 }

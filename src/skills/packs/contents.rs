@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tiller_config::agents::Origin;
-use tiller_fs::open_regular;
+use tiller_fs::beneath;
 use tiller_tool::text::is_binary;
 
 use super::lock::PinnedFile;
@@ -149,7 +149,7 @@ impl Contents {
         let pins = pin(folder)?;
         let mut contents = Self { bytes: pins.iter().map(|file| file.bytes).sum(), pins, ..Self::default() };
         for file in contents.pins.clone() {
-            let bytes = content(&folder.join(&file.path));
+            let bytes = content(folder, &file.path);
             contents.remark(&file.path, text_of(&bytes).as_deref());
             let entry = PackFile {
                 first: first_line(&bytes),
@@ -330,13 +330,8 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// The content of a file, within the limit of a pack. Empty where it cannot be read, or is no regular file.
-pub(super) fn content(path: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let read = open_regular(path).and_then(|file| file.take(LIMITS.bytes).read_to_end(&mut bytes));
-    if read.is_err() {
-        bytes.clear();
-    }
-    bytes
+pub(super) fn content(folder: &Path, path: &str) -> Vec<u8> {
+    beneath::read_below(folder, Path::new(path), LIMITS.bytes).unwrap_or_default()
 }
 
 /// The first line of a script or of a text, shortened; empty for other content.
@@ -404,7 +399,7 @@ fn walk(root: &Path, inside: &str, depth: usize, files: &mut Vec<PinnedFile>) ->
         if files.len() >= LIMITS.entries {
             return Err(format!("it has more than {} files", LIMITS.entries));
         }
-        let file = open_regular(&entry.path())
+        let file = beneath::file_below(root, Path::new(&path))
             .map_err(|e| format!("{} cannot be read: {e}", path.escape_debug()))?;
         let meta = file.metadata().map_err(fail)?;
         if meta.len() > LIMITS.bytes {

@@ -25,10 +25,10 @@ impl Packs {
         let now = pin(&folder)?;
         let same = |file: &PinnedFile| now.contains(file);
         let before = |file: &PinnedFile| match same(file) {
-            true => Some(content(&folder.join(&file.path))),
-            false => matching(&self.kept().join(&file.hash), file),
+            true => Some(content(&folder, &file.path)),
+            false => matching(&self.kept(), file),
         };
-        let after = |file: &PinnedFile| Some(content(&folder.join(&file.path)));
+        let after = |file: &PinnedFile| Some(content(&folder, &file.path));
         Ok(compare(&pack.files, &before, &now, &after))
     }
 
@@ -66,10 +66,10 @@ impl Packs {
     }
 }
 
-/// The content of a file where it is that of `file`.
-fn matching(path: &Path, file: &PinnedFile) -> Option<Vec<u8>> {
+/// The content that is kept under the hash of `file`, where it has that hash.
+fn matching(kept: &Path, file: &PinnedFile) -> Option<Vec<u8>> {
     let plain = file.hash.bytes().all(|b| b.is_ascii_hexdigit());
-    let bytes = plain.then(|| content(path))?;
+    let bytes = plain.then(|| content(kept, &file.hash))?;
     (blake3::hash(&bytes).to_hex().as_str() == file.hash).then_some(bytes)
 }
 

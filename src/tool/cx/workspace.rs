@@ -147,6 +147,17 @@ impl Workspace {
         self.terminal.as_ref()
     }
 
+    /// Begins the judgement of a call: the paths that `Tool::access` declares next are those that it may touch, whatever
+    /// later calls of `access` find in their place.
+    pub fn judge(&self, call: &str) {
+        self.declared.judge(call);
+    }
+
+    /// Forgets what a call was judged for; it is over.
+    pub fn forget(&self, call: &str) {
+        self.declared.forget(call);
+    }
+
     /// Why a path (absolute) may not be written, in words; `None` when it may.
     pub fn protection(&self, path: &Path) -> Option<String> {
         (self.protected)(path)
@@ -216,6 +227,22 @@ impl Workspace {
     /// The rule by which `path` (absolute) is not read unless a call names it, in words. Follows links.
     pub fn unreadable(&self, path: &Path) -> Option<String> {
         (self.unreadable)(path).or_else(|| secret_by(&self.secret, path))
+    }
+
+    /// The path to open for a reader that no call was judged for, such as a mention: `path` (absolute) with its links
+    /// resolved, which was judged as it is spelled and as it leads. To be opened by [`tiller_fs::beneath`].
+    ///
+    /// # Errors
+    /// In words: the rule by which it is not read, or why it cannot be found.
+    pub fn readable(&self, path: &Path) -> Result<PathBuf, String> {
+        let denied = |path: &Path| match self.unreadable(path) {
+            Some(rule) => Err(format!("denied by the rule {rule}")),
+            None => Ok(()),
+        };
+        denied(path)?;
+        let real = path.canonicalize().map_err(|e| e.to_string())?;
+        denied(&real)?;
+        Ok(real)
     }
 
     /// The rule by which a reader of a whole folder skips `path`, in words. `path` is absolute and has no links;

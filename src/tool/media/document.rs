@@ -124,7 +124,7 @@ impl Tool for MakeDocument {
 }
 
 /// The content of the source, and the folder that it names its images from.
-async fn source(path: String, cx: &ToolCx) -> Result<(Vec<u8>, String), ToolError> {
+pub(crate) async fn source(path: String, cx: &ToolCx) -> Result<(Vec<u8>, String), ToolError> {
     let cx = cx.clone();
     blocking("read", move || {
         let place = resolve(&path, &cx)?;

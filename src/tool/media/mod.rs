@@ -15,14 +15,14 @@
 //! same way as changes of `write_file`. The last two start installed programs (`program.rs`).
 
 mod diagram;
-mod document;
+pub(crate) mod document;
 mod endpoint;
 mod generate;
 mod mixture;
 mod program;
 mod saved;
 mod speech;
-mod vision;
+pub(crate) mod vision;
 
 use std::time::Duration;
 

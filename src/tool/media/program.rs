@@ -138,18 +138,10 @@ impl Run<'_> {
 /// # Errors
 /// When there is none, or it is empty or too large.
 pub(super) fn made(file: &Path, program: &Path) -> Result<Vec<u8>, ToolError> {
-    use std::io::Read;
     let name = program.file_name().unwrap_or_default().to_string_lossy();
-    let read = || -> std::io::Result<Vec<u8>> {
-        // It wrote in this folder: a link would lead elsewhere.
-        if !std::fs::symlink_metadata(file)?.is_file() {
-            return Err(std::io::ErrorKind::InvalidData.into());
-        }
-        let mut bytes = Vec::new();
-        std::fs::File::open(file)?.take(RESULT + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    match read() {
+    // It wrote in this folder: a link would lead elsewhere.
+    let (folder, leaf) = (file.parent().unwrap_or(file), file.file_name().unwrap_or_default());
+    match tiller_fs::beneath::read_below(folder, Path::new(leaf), RESULT + 1) {
         Ok(bytes) if bytes.is_empty() => Err(ToolError::Tell(format!("{name} made an empty file"))),
         Ok(bytes) if bytes.len() as u64 > RESULT => {
             Err(ToolError::Tell(format!("{name} made a file that is larger than 50 MB")))

@@ -117,7 +117,7 @@ impl Tool for VisionAnalyze {
 }
 
 /// The file at `path`, whole.
-async fn read(path: String, cx: &ToolCx) -> Result<(String, Vec<u8>), ToolError> {
+pub(crate) async fn read(path: String, cx: &ToolCx) -> Result<(String, Vec<u8>), ToolError> {
     let cx = cx.clone();
     blocking("read", move || {
         let place = resolve(&path, &cx)?;

@@ -187,11 +187,9 @@ impl Texts {
 
 /// The content of a file, if it is text and not too large.
 pub(crate) fn text(path: &Path) -> Option<Arc<str>> {
-    let meta = path.symlink_metadata().ok()?;
-    if !meta.is_file() || meta.len() > outside::TEXT {
-        return None;
-    }
-    String::from_utf8(std::fs::read(path).ok()?).ok().filter(|t| !t.contains('\0')).map(Into::into)
+    let bytes = tiller_fs::beneath::read(path, outside::TEXT + 1).ok()?;
+    let text = String::from_utf8(bytes).ok().filter(|t| t.len() as u64 <= outside::TEXT);
+    text.filter(|t| !t.contains('\0')).map(Into::into)
 }
 
 /// Unified diff against the committed text, else against `first`; empty when there is no difference. `None`: there is
@@ -335,5 +333,13 @@ mod tests {
         assert_eq!(texts.newest(Path::new("/0")), None);
         assert_eq!(texts.newest(Path::new("/199")).as_deref(), Some("new"));
         assert_eq!(texts.first(Path::new("/199")).unwrap().len(), 100_000);
+    }
+
+    #[test]
+    fn x20_a_folder_that_is_swapped_with_a_link_is_not_read() {
+        let tmp = tempfile::tempdir().unwrap();
+        let swaps = tiller_fs::testing::swap::Swaps::new(tmp.path(), "d", &["f"]);
+        let path = swaps.root().join("d/f");
+        swaps.check("texts of changed files", || text(&path).unwrap_or_default().to_string());
     }
 }

@@ -1,6 +1,7 @@
 //! Notices for agents: files that an agent has read and that have changed since.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -101,13 +102,14 @@ pub(crate) fn compare(new: Vec<New>, seen: &HashMap<PathBuf, SeenFile>) -> Outsi
             out.more += 1;
             continue;
         }
-        if std::fs::metadata(&path).is_ok_and(|m| m.len() > READ) {
-            out.files.push(OutsideChange { path, who, during, deleted: false, lines: None });
-            continue;
-        }
-        let Ok(bytes) = std::fs::read(&path) else {
-            out.files.push(OutsideChange { path, who, during, deleted: true, lines: None });
-            continue;
+        let bytes = match tiller_fs::beneath::read(&path, READ + 1) {
+            Ok(bytes) if bytes.len() as u64 <= READ => bytes,
+            read => {
+                let deleted =
+                    read.is_err_and(|e| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory));
+                out.files.push(OutsideChange { path, who, during, deleted, lines: None });
+                continue;
+            }
         };
         if *blake3::hash(&bytes).as_bytes() == known.hash {
             continue;

@@ -13,11 +13,11 @@ use tiller_config::PluginPlace;
 use tiller_config::agents::Definition;
 use tiller_config::schema::Context;
 use tiller_protocol::view::{GitState, LayerCost};
-use tiller_protocol::{Cost, MemoryFile, MemoryRights, Profile, Time};
+use tiller_protocol::{Cost, MemoryFile, MemoryRights, Notice, NoticeKind, Profile, Time};
 use tiller_skills::{Skill, Style};
 
 use crate::context::prefix::project;
-use crate::context::prefix::project::Instructions;
+use crate::context::prefix::project::{FORBIDDEN, Instructions, WITHHELD};
 use crate::context::tokens;
 
 /// The agent's own prompt.
@@ -148,9 +148,6 @@ impl PromptFacts {
     }
 }
 
-/// Replaces the text of a file that a permission rule forbids to read.
-const FORBIDDEN: &str = "Not shown: a permission rule forbids reading this file.";
-
 /// What the prompt has of memory.
 #[derive(Clone, Default)]
 pub(crate) struct KeptFacts {
@@ -217,6 +214,15 @@ impl Layers {
         let (source, heading) = ("built in".into(), String::new());
         let budget = layer.budget();
         Self(vec![LayerText { layer, source, heading, text, budget, shortened: false, whole: None }])
+    }
+
+    /// Notices of the project's instructions that no rule forbids and that are not shown to the model all the same.
+    pub(crate) fn withheld(&self) -> Vec<Notice> {
+        let of = |p: &LayerText| {
+            let (_, why) = WITHHELD.iter().find(|(text, _)| p.text == *text)?;
+            Some(Notice::new(NoticeKind::Config, format!("{} is not read: {why}", p.source)))
+        };
+        self.0.iter().filter(|p| p.layer == Layer::Project).filter_map(of).collect()
     }
 
     /// The files that were cut, with their budgets.
@@ -330,13 +336,14 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
     let from =
         definition.and_then(|d| d.file.as_ref()).map_or("built in".into(), |f| f.display().to_string());
     add(Layer::Prompt, from, String::new(), prompt.trim().to_owned());
+    let rule = facts.unreadable.as_ref();
     // Another agent has this character only where its definition says so.
     let child = facts.role.as_ref().is_some_and(|r| !r.identity.is_empty());
     let has_character = match definition.and_then(|d| d.may.as_ref()) {
         Some(may) => may.contains("soul"),
         None => !child,
     };
-    if let Some(i) = project::read(&facts.config.join(SOUL)).filter(|_| has_character) {
+    if let Some(i) = project::read(&facts.config.join(SOUL), None, rule).filter(|_| has_character) {
         let i = facts.readable(i);
         let heading = "# Your character, as the user wrote it".to_owned();
         add(Layer::Prompt, i.path.display().to_string(), heading, i.text);
@@ -349,7 +356,7 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
         Some(d) if d.may.is_some() => d.may(layer.name()),
         _ => !(child && layer == Layer::User && facts.kept.memory.is_none()),
     };
-    for i in project::instructions(&facts.folder).into_iter().filter(|_| may(Layer::Project)) {
+    for i in project::instructions(&facts.folder, rule).into_iter().filter(|_| may(Layer::Project)) {
         let i = facts.readable(i);
         let path = i.path.display().to_string();
         let heading = format!("# Project instructions from {path}");
@@ -396,7 +403,7 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
         }
         None if definition.is_some_and(|d| d.memory == Some(MemoryRights::Off)) => {}
         None => {
-            if let Some(i) = project::read(&facts.config.join("USER.md")) {
+            if let Some(i) = project::read(&facts.config.join("USER.md"), None, rule) {
                 let i = facts.readable(i);
                 add(Layer::User, i.path.display().to_string(), "# About the user".into(), i.text);
             }

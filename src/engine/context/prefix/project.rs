@@ -1,16 +1,29 @@
 //! Instructions that a project brings: AGENTS.md from the repository's root down to the folder, CLAUDE.md
 //! where a folder has no AGENTS.md. They are text for the model and have no power over rules.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use tiller_config::PluginPlace;
+use tiller_fs::beneath;
+use tiller_tool::Unreadable;
 
 /// Bytes read of one file.
 const FILE: u64 = 128 << 10;
 /// Most parent folders that are searched.
 const DEPTH: usize = 64;
+
+/// Replaces the text of a file that a permission rule forbids to read.
+pub(crate) const FORBIDDEN: &str = "Not shown: a permission rule forbids reading this file.";
+/// Replaces the text of a file that the repository does not hold. It may be any file of the machine, and the user did not
+/// agree to it.
+const OUTSIDE: &str = "Not shown: it is a link out of the repository, which is not followed.";
+/// Replaces the text of a file that was swapped while it was read.
+const SWAPPED: &str = "Not shown: it changed while it was being opened.";
+/// Texts of files that are left out though no rule forbids them, and the reason for the user.
+pub(crate) const WITHHELD: &[(&str, &str)] = &[
+    (OUTSIDE, "it is a link out of the repository; put a file in its place, or let a tool read it"),
+    (SWAPPED, "it changed while it was being opened"),
+];
 
 /// One file with instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,26 +41,37 @@ pub(crate) fn repository(folder: &Path) -> PathBuf {
         .map_or_else(|| folder.to_owned(), Path::to_owned)
 }
 
-/// Instruction files from the repository's root (first) down to `folder` (last).
-pub(crate) fn instructions(folder: &Path) -> Vec<Instructions> {
+/// Instruction files from the repository's root (first) down to `folder` (last). A file that is a link out of the repository
+/// is not read; its text says so.
+pub(crate) fn instructions(folder: &Path, rule: Option<&Unreadable>) -> Vec<Instructions> {
     let root = repository(folder);
     let mut folders: Vec<&Path> = folder.ancestors().take_while(|f| f.starts_with(&root)).collect();
     folders.reverse();
     folders
         .into_iter()
-        .filter_map(|f| ["AGENTS.md", "CLAUDE.md"].iter().find_map(|name| read(&f.join(name))))
+        .filter_map(|f| {
+            ["AGENTS.md", "CLAUDE.md"].iter().find_map(|name| read(&f.join(name), Some(&root), rule))
+        })
         .collect()
 }
 
-/// A regular file's text, up to a limit; `None` when it is absent, empty or no regular file.
-pub(crate) fn read(path: &Path) -> Option<Instructions> {
-    // Checked first: opening a pipe would wait for a writer.
-    if !std::fs::metadata(path).ok()?.is_file() {
-        return None;
+/// A regular file's text, up to a limit; `None` when it is absent, empty or no regular file. What is opened is what was
+/// judged: the file to which links lead. `within`: it must be in this folder; `rule`: forbids reading a path.
+pub(crate) fn read(path: &Path, within: Option<&Path>, rule: Option<&Unreadable>) -> Option<Instructions> {
+    let judged = path.canonicalize().ok().filter(|path| path.is_file())?;
+    let said = |text: String| Some(Instructions { path: path.to_owned(), text });
+    if rule.is_some_and(|rule| rule(path).or_else(|| rule(&judged)).is_some()) {
+        return said(FORBIDDEN.into());
     }
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(FILE).read_to_end(&mut bytes).ok()?;
-    of_bytes(path, &bytes)
+    let within = within.map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()));
+    if within.is_some_and(|folder| !judged.starts_with(folder)) {
+        return said(OUTSIDE.into());
+    }
+    match beneath::read(&judged, FILE) {
+        Ok(bytes) => of_bytes(path, &bytes),
+        Err(e) if e.to_string().contains(beneath::CHANGED) => said(SWAPPED.into()),
+        Err(_) => None,
+    }
 }
 
 /// The text of a file of a plugin, up to the same limit; `None` also when it is not as the user agreed to it.
@@ -83,7 +107,7 @@ mod tests {
         ] {
             std::fs::write(at(path), text).unwrap();
         }
-        let got: Vec<String> = instructions(&at("repo/a/b/c")).into_iter().map(|i| i.text).collect();
+        let got: Vec<String> = instructions(&at("repo/a/b/c"), None).into_iter().map(|i| i.text).collect();
         assert_eq!(got, ["root", "from claude", "leaf"]);
     }
 
@@ -91,9 +115,9 @@ mod tests {
     fn special_and_huge_files_do_no_harm() {
         let tmp = tempfile::tempdir().unwrap();
         std::fs::create_dir(tmp.path().join("AGENTS.md")).unwrap();
-        assert!(instructions(tmp.path()).is_empty());
-        let huge = File::create(tmp.path().join("CLAUDE.md")).unwrap();
+        assert!(instructions(tmp.path(), None).is_empty());
+        let huge = std::fs::File::create(tmp.path().join("CLAUDE.md")).unwrap();
         huge.set_len(4 << 30).unwrap();
-        assert!(instructions(tmp.path())[0].text.len() as u64 <= FILE);
+        assert!(instructions(tmp.path(), None)[0].text.len() as u64 <= FILE);
     }
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use tiller_memory::Learnings;
-use tiller_protocol::{Attachment, HookEvent, Message, Notice, NoticeKind, Part, QueueId, SessionId, Taint};
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{
+    Attachment, EventBody, HookEvent, Message, Notice, NoticeKind, Part, QueueId, SessionId, Taint,
+};
 use tiller_store::Store;
 use tiller_tool::Workspace;
 use tokio::task::JoinHandle;
@@ -67,6 +70,7 @@ pub(super) fn start(core: &mut Core, job: MessageJob) -> JoinHandle<()> {
     let ours = core.identity.external().is_none();
     let prefix = (ours && !core.session.has_prefix()).then(|| core.turn.prefix.clone());
     let fast = shorten::fast(core);
+    let (bus, scope) = (Arc::clone(&core.bus), core.scope());
     let books = money::day_matters(core).then(|| Arc::clone(&core.services));
     let (tx, writes, me) = (core.tx.clone(), core.watching.writes.clone(), core.identity.id.clone());
     let servers = Servers::of(core);
@@ -80,7 +84,13 @@ pub(super) fn start(core: &mut Core, job: MessageJob) -> JoinHandle<()> {
             items.push(preparation.item(message, opened.take()).await);
         }
         let prefix = match prefix {
-            Some(p) => Some(shorten::prefix(&*p.await, fast).await),
+            Some(p) => {
+                let layers = p.await;
+                for notice in layers.withheld() {
+                    bus.publish(&scope, EventBody::State(StateEvent::Notice { notice }));
+                }
+                Some(shorten::prefix(&layers, fast).await)
+            }
             None => None,
         };
         let today = match books {

@@ -1,7 +1,7 @@
 //! Finds files and definitions for `@`. The workspace is walked once for all letters that are typed within some
 //! seconds; a query is given up when a newer one arrives. One thread at a time walks or compares.
 
-mod symbols;
+pub(crate) mod symbols;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -204,16 +204,15 @@ fn score(name: &str, wanted: &[char]) -> Option<usize> {
     Some(gaps * 100 + lower.len())
 }
 
-fn mention(root: &Path, name: String, dir: bool, first: bool) -> Mention {
+pub(crate) fn mention(root: &Path, name: String, dir: bool, first: bool) -> Mention {
     let full = root.join(&name);
     let size =
         if dir { None } else { std::fs::metadata(&full).ok().filter(|m| m.is_file()).map(|m| m.len()) };
     let mut preview = String::new();
     if first && size.is_some() {
-        use std::io::Read;
-        let mut bytes = Vec::new();
-        if let Ok(f) = std::fs::File::open(&full)
-            && f.take(PREVIEW as u64).read_to_end(&mut bytes).is_ok()
+        let inside = |path: &PathBuf| root.canonicalize().is_ok_and(|root| path.starts_with(root));
+        if let Some(judged) = full.canonicalize().ok().filter(inside)
+            && let Ok(bytes) = tiller_fs::beneath::read(&judged, PREVIEW as u64)
             && !bytes.contains(&0)
         {
             preview = String::from_utf8_lossy(&bytes).into_owned();

@@ -108,9 +108,10 @@ pub(crate) fn find(root: &Path, names: &[(String, bool)], over: &AtomicBool) -> 
         if over.load(Ordering::Acquire) || all.len() >= MOST {
             break;
         }
-        let full = root.join(name);
-        let small = std::fs::symlink_metadata(&full).is_ok_and(|m| m.is_file() && m.len() <= BYTES);
-        if let Some(text) = small.then(|| std::fs::read_to_string(&full).ok()).flatten() {
+        let bytes = tiller_fs::beneath::read_below(root, Path::new(name), BYTES + 1).unwrap_or_default();
+        if bytes.len() as u64 <= BYTES
+            && let Ok(text) = String::from_utf8(bytes)
+        {
             all.extend(of(name, &text));
         }
     }

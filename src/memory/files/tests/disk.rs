@@ -464,3 +464,20 @@ fn a_link_of_the_person_s_is_followed_and_one_of_a_project_is_not() {
             .is_err()
     );
 }
+
+/// The folder of a project's memory file that is swapped with a link out of the project.
+#[test]
+fn x20_a_swapped_folder_of_a_project_is_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let swaps = tiller_fs::testing::swap::Swaps::new(dir.path(), ".tiller", &["MEMORY.md"]);
+    let slot = Slot {
+        path: swaps.root().join(".tiller/MEMORY.md"),
+        locks: dir.path().join("locks"),
+        links: false,
+        inside: Some(swaps.root().to_owned()),
+    };
+    swaps.check("a memory file", || match slot.read() {
+        Ok(text) => text.unwrap_or_default(),
+        Err(e) => e.to_string(),
+    });
+}

@@ -1,15 +1,16 @@
-//! Opening files by descriptor. Every open starts at a folder descriptor and follows no link at all: the
-//! kernel refuses (`openat2`), and where it cannot, each component is opened by itself without following.
+//! Opening files by descriptor, for tools. Every open starts at a folder descriptor and follows no link at all, see
+//! [`tiller_fs::beneath`].
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+pub(crate) use tiller_fs::beneath::open_at;
+use tiller_fs::beneath::{CHANGED, step};
 use tokio_util::sync::CancellationToken;
 
 use crate::files::path::{Place, Zone, check_declared, tell};
@@ -57,9 +58,9 @@ pub(crate) fn open_parent(place: &Place, cx: &ToolCx) -> Result<OwnedFd, ToolErr
 
 /// At most `max` names in a folder, in no order.
 pub(crate) fn names(dir: &OwnedFd, max: usize) -> Result<Vec<OsString>, ToolError> {
-    let entries = rustix::fs::Dir::read_from(dir).map_err(|e| say(e, "the folder"))?;
-    let names = entries.flatten().map(|e| OsStr::from_bytes(e.file_name().to_bytes()).to_owned());
-    Ok(names.filter(|n| n != "." && n != "..").take(max).collect())
+    let entries = tiller_fs::beneath::entries(dir, max);
+    let entries = entries.map_err(|e| ToolError::Tell(format!("the folder: {e}")))?;
+    Ok(entries.into_iter().map(|(name, _)| name).collect())
 }
 
 /// Whether `rel` lies beneath `dir`, with no link on the way.
@@ -107,7 +108,7 @@ fn regular(stat: &Stat, name: &str) -> Result<(), ToolError> {
         FileType::Directory => "a folder; use list_dir",
         FileType::Fifo => "a named pipe",
         FileType::Socket => "a socket",
-        FileType::Symlink => "a link that was created during this call",
+        FileType::Symlink => return tell(format!("{name} {CHANGED}")),
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         FileType::Unknown => "not a regular file",
     };
@@ -118,9 +119,7 @@ fn regular(stat: &Stat, name: &str) -> Result<(), ToolError> {
 pub(crate) fn say(e: Errno, name: &str) -> ToolError {
     ToolError::Tell(match e {
         Errno::NOENT => format!("{name} does not exist"),
-        Errno::LOOP => {
-            format!("{name}: a link was created in its path during this call; nothing was changed")
-        }
+        Errno::LOOP => format!("{name} {CHANGED}"),
         Errno::NOTDIR => format!("{name}: a part of the path is not a folder"),
         Errno::ISDIR => format!("{name} is a folder"),
         // A socket or a device without driver.
@@ -138,43 +137,6 @@ fn base(place: &Place, cx: &ToolCx) -> Result<(OwnedFd, PathBuf), ToolError> {
     let dir = dir.map_err(|e| ToolError::Tell(format!("{}: {e}", place.name)))?;
     let rel = place.path.strip_prefix(prefix).unwrap_or(&place.path);
     Ok((dir, if rel.as_os_str().is_empty() { ".".into() } else { rel.to_owned() }))
-}
-
-/// Opens `rel` (no `..`) beneath `dir` without following any link, blocking or taking a terminal.
-pub(crate) fn open_at(dir: BorrowedFd<'_>, rel: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::ResolveFlags;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match rustix::fs::openat2(dir, rel, flags, Mode::empty(), resolve) {
-            // Old kernels and some containers do not have it.
-            Err(Errno::NOSYS | Errno::PERM) => {}
-            done => return done,
-        }
-    }
-    walk_at(dir, rel, flags)
-}
-
-/// The same by hand.
-fn walk_at(dir: BorrowedFd<'_>, rel: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let (parent, leaf) = match (rel.parent(), rel.file_name()) {
-        (Some(parent), Some(leaf)) => (parent, leaf),
-        _ => (Path::new(""), OsStr::new(".")),
-    };
-    let mut held: Option<OwnedFd> = None;
-    for part in parent.components() {
-        let Component::Normal(name) = part else { return Err(Errno::INVAL) };
-        held = Some(step(held.as_ref().map_or(dir, |fd| fd.as_fd()), name)?);
-    }
-    rustix::fs::openat(held.as_ref().map_or(dir, |fd| fd.as_fd()), leaf, flags, Mode::empty())
-}
-
-/// One folder down.
-fn step(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // The kernel says "not a folder" for a link here; both are refusals.
-    rustix::fs::openat(dir, name, flags, Mode::empty())
 }
 
 /// A folder that was made on the way to a file. The descriptor of its parent is kept, because by the time it

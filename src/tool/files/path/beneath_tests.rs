@@ -341,32 +341,6 @@ fn w11_whole_swap_races_for_a_minute() {
     swap_races(Duration::from_secs(60));
 }
 
-/// The kernel's way and the way by hand refuse the same.
-#[test]
-fn w11_both_ways_of_opening_agree() {
-    let b = scene();
-    let dir = File::open(&b.root).unwrap();
-    for (path, ok) in [
-        ("in/real.txt", true),
-        ("in", true),
-        (".", true),
-        ("inlink/real.txt", false),
-        ("leaflink", false),
-        ("up", false),
-        ("dirlink/canary.txt", false),
-        ("../out/canary.txt", false),
-        ("dangling", false),
-        ("none", false),
-        ("loop", false),
-        ("magic/in", false),
-        ("/etc/passwd", false),
-    ] {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        assert_eq!(open_at(dir.as_fd(), Path::new(path), OFlags::RDONLY).is_ok(), ok, "{path}");
-        assert_eq!(walk_at(dir.as_fd(), Path::new(path), flags).is_ok(), ok, "by hand: {path}");
-    }
-}
-
 /// Longest time for a refusal, in the best of this many tries: a busy machine is slow now and then, and what waits
 /// for a device is slow each time.
 const AT_ONCE: Duration = Duration::from_millis(100);

@@ -281,3 +281,7 @@ pub(crate) fn show(path: &Path) -> String {
     }
     out
 }
+
+#[cfg(test)]
+#[path = "swap_tests.rs"]
+mod swap_tests;
