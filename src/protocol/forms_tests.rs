@@ -43,7 +43,7 @@ variants!(learning_command, LEARNING_COMMANDS, LearningCommand: Decide Edit Undo
 variants!(pane_command, PANE_COMMANDS, PaneCommand: Size Enter Type Finish);
 variants!(skill_command, SKILL_COMMANDS, SkillCommand: Switch Copy Restore Style Reload Save Offer);
 variants!(memory_command, MEMORY_COMMANDS, MemoryCommand: Add Edit Delete Archive Decide Restore Undo);
-variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Compare Branches History Search
+variants!(query, QUERIES, Query: Snapshot Page PathPart Sessions Models Mentions Audit Costs Ops Compare Branches History Search
     RestorePreview
     ToolOutput Processes Hooks Workflows Mcp Learnings Screen Scrollback Tree Memory Skills);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
@@ -53,7 +53,7 @@ variants!(ask_event, ASK_EVENTS, AskEvent: PermissionAsked PermissionDecided Que
 variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged WorkflowChanged Receipt QueueChanged WorkspaceChanged
     GitChanged SandboxTested ModelChanged ProfileChanged EffortChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored LearningNews MemoryChanged Notice Saving
     Lagged Stopped);
-variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
+variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply PathPartReply SessionsReply ModelsReply MentionsReply
     AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply HooksReply WorkflowsReply McpReply
     LearningsReply ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply MemoryReply SkillsReply ScreenReply ScrollbackReply
     DoneReply ErrorReply);

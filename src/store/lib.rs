@@ -71,6 +71,7 @@ pub use transfer::lines::exported;
 pub use tree::append::{Append, ReportedEnds};
 pub use tree::branches::BranchRow;
 pub use tree::divergence::Divergence;
+pub use tree::path::part::PathPart;
 pub use tree::path::{ContextPath, Tail};
 pub use tree::tags::TagRow;
 pub use write::health::Health;

@@ -84,6 +84,11 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
             let page = store.paths().page_before(before, count.min(PAGE))?;
             Ok(ReplyEvent::PageReply { entries: page.entries, earlier: page.earlier })
         }),
+        Query::PathPart { before, at, count } => read::read(core, client, cause, move || {
+            let part = store.paths().part(before, at, count.min(PAGE))?;
+            let (entries, earlier) = (part.tail.entries, part.tail.earlier);
+            Ok(ReplyEvent::PathPartReply { before, at, entries, earlier, later: part.later, next: part.next })
+        }),
         Query::Sessions { everywhere, filter, archived, trashed } => {
             read::read(core, client, cause, move || {
                 let project = (!everywhere).then_some(project);

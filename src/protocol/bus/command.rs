@@ -325,6 +325,22 @@ pub enum WatchCommand {
     },
 }
 
+/// A place on a path, for [`Query::PathPart`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "place", rename_all = "snake_case")]
+pub enum PathPlace {
+    /// The first entries.
+    Start {},
+    /// The entry and those before and after it. None when it is not on the path.
+    Around { entry: EntryId },
+    /// The entry and those after it.
+    From { entry: EntryId },
+    /// The last entries before this one, to be shown above it.
+    Before { entry: EntryId },
+    /// The same entries, for a search, which does not show them.
+    Search { entry: EntryId },
+}
+
 /// Queries change nothing. Each is answered by one `reply` event with the same cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -334,6 +350,12 @@ pub enum Query {
     /// `count` entries of the path that come before entry `before`.
     Page {
         before: EntryId,
+        count: u32,
+    },
+    /// Entries of the path above `before` that stand at `at`, `count` at most; answered by `path_part_reply`.
+    PathPart {
+        before: EntryId,
+        at: PathPlace,
         count: u32,
     },
     Sessions {

@@ -11,6 +11,7 @@ use crate::base::clock::Time;
 use crate::base::ids::{AgentId, AskId, CommandId, EntryId, OpId, SessionId};
 use crate::base::notice::Notice;
 use crate::base::usage::{Cost, Usage};
+use crate::bus::command::PathPlace;
 use crate::bus::queue::Queued;
 use crate::bus::view::{
     AuditRow, CompactPreview, ContextReport, CostRow, GitState, Mention, ModelChoice, ModelRef, Profile,
@@ -377,6 +378,18 @@ pub enum ReplyEvent {
     PageReply {
         entries: Vec<Entry>,
         earlier: u64,
+    },
+    PathPartReply {
+        before: EntryId,
+        at: PathPlace,
+        entries: Vec<Entry>,
+        /// Entries of the path before these.
+        earlier: u64,
+        /// Entries of the path between these and `before`.
+        later: u64,
+        /// The first of the later ones.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<EntryId>,
     },
     SessionsReply {
         sessions: Vec<SessionSummary>,

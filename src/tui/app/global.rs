@@ -326,7 +326,7 @@ fn answer(app: &mut App) -> Vec<Effect> {
 
 /// The last message of the person's.
 fn last_prompt(app: &App) -> Option<EntryId> {
-    app.model.agent.conversation.cells().iter().rev().find_map(|c| match c.body {
+    app.model.agent.conversation.end().rev().find_map(|c| match c.body {
         Body::User { origin: Origin::Prompt, .. } => c.entry,
         _ => None,
     })

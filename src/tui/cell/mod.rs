@@ -192,6 +192,7 @@ pub fn lay(cell: &Cell, sharing: &[&Cell], cx: &CellCx<'_>, old: Option<CellLayo
         Body::Summary { summary, focus, tokens } => summary::lay(summary, focus.as_deref(), *tokens, cx),
         Body::Checkpoint { name } => note::checkpoint(name, cx),
         Body::Note { text } => note::lay(text, cx),
+        Body::NotLoaded { entries } => note::lay(&note::not_loaded(*entries), cx),
         Body::Shell { line, output, exit, shared, run } => {
             shell::lay(line, output, *exit, *shared, run.as_ref(), cx)
         }
@@ -255,7 +256,7 @@ pub fn source(cell: &Cell) -> String {
         Body::Checkpoint { name } => name.clone(),
         Body::Shell { line, output, .. } => format!("$ {line}\n{}", output.text()),
         Body::Notice(n) => n.message.clone(),
-        Body::Demo | Body::End(_) | Body::Finished(_) => String::new(),
+        Body::NotLoaded { .. } | Body::Demo | Body::End(_) | Body::Finished(_) => String::new(),
     }
 }
 

@@ -13,6 +13,11 @@ pub(super) fn lay(text: &str, cx: &CellCx<'_>) -> CellLayout {
     laid
 }
 
+/// Stands for entries that are not loaded.
+pub(super) fn not_loaded(entries: u64) -> String {
+    format!("{entries} entries in between are not loaded")
+}
+
 pub(super) fn checkpoint(name: &str, cx: &CellCx<'_>) -> CellLayout {
     let mut line = Line::strict("Checkpoint ", Look::of(Role::Dim), Wrap::Word);
     line.push_strict(name, Look::of(Role::Strong));

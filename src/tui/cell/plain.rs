@@ -95,6 +95,7 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
         Body::Summary { summary, tokens: None, .. } => labelled("Summary of another branch:", summary),
         Body::Checkpoint { name } => vec![format!("Checkpoint {}.", clean::plain(name))],
         Body::Note { text } => labelled("Note:", text),
+        Body::NotLoaded { entries } => vec![format!("({})", super::note::not_loaded(*entries))],
         Body::Shell { line, output, exit, shared, .. } => {
             let mut out = labelled(&format!("Your command {}:", clean::plain(line)), output.text());
             if let Some(code) = exit.filter(|c| *c != 0) {

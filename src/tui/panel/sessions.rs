@@ -4,6 +4,8 @@
 #[path = "abandoned_branches.rs"]
 mod abandoned_branches;
 
+use std::collections::{HashMap, HashSet};
+
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -151,23 +153,31 @@ impl SessionsPanel {
         let columns = usize::from(columns);
         let all = turns(model);
         let (mut lines, mut what) = (Vec::new(), Vec::new());
-        let earlier = model.agent.conversation.earlier();
+        let earlier = model.agent.conversation.above();
         if earlier > 0 {
             let text = format!("{earlier} earlier entries; scroll up in the conversation to load them");
             lines.push(Line::strict(&text, Look::of(Role::Dim), Wrap::Word));
             what.push(SessionRow::Nothing);
         }
-        // A branch whose tip lies on the path is the path.
-        let on_path = |l: &AbandonedBranch| all.iter().any(|t| t.entries.contains(&l.tip));
-        let begins =
-            |l: &AbandonedBranch| l.from.and_then(|f| all.iter().rposition(|t| t.entries.contains(&f)));
+        // The turn of each entry at which a branch was left or ends.
+        let ends: HashSet<EntryId> = self.left.iter().flat_map(|l| [Some(l.tip), l.from]).flatten().collect();
+        let turn_of = |(n, turn): (usize, &Turn)| {
+            let named = turn.entries.iter().filter(|e| ends.contains(e));
+            named.map(|e| (*e, n)).collect::<Vec<_>>()
+        };
+        let places: HashMap<EntryId, usize> = match ends.is_empty() {
+            true => HashMap::new(),
+            false => all.iter().enumerate().flat_map(turn_of).collect(),
+        };
         let last = all.len().saturating_sub(1);
         for at in std::iter::once(None).chain((0..all.len()).map(Some)) {
             if let Some((n, turn)) = at.and_then(|n| Some((n, all.get(n)?))) {
                 lines.push(line(turn, n == last, columns));
                 what.push(turn.entry.map_or(SessionRow::Nothing, SessionRow::Turn));
             }
-            for l in self.left.iter().filter(|l| !on_path(l) && begins(l) == at) {
+            // A branch whose tip lies on the path is the path.
+            let begins = |l: &AbandonedBranch| l.from.and_then(|f| places.get(&f).copied());
+            for l in self.left.iter().filter(|l| !places.contains_key(&l.tip) && begins(l) == at) {
                 lines.push(left_line(l, columns));
                 what.push(SessionRow::AbandonedBranch(l.tip));
             }

@@ -239,7 +239,9 @@ fn asked(c: &Cell) -> bool {
 
 /// The last message of the person and everything after it, as plain lines; empty when there is none.
 fn last_exchange(cells: &VecDeque<Cell>, columns: u16) -> String {
-    let Some(from) = cells.iter().rposition(asked) else { return String::new() };
+    let not_loaded = |c: &Cell| matches!(c.body, Body::NotLoaded { .. });
+    let start = cells.iter().rposition(not_loaded).map_or(0, |n| n + 1);
+    let Some(from) = cells.range(start..).rposition(asked).map(|n| start + n) else { return String::new() };
     let mut out = String::new();
     for cell in cells.range(from..) {
         for line in plain_lines(cell, usize::from(columns)) {

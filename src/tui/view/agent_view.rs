@@ -71,6 +71,7 @@ fn is_its_own(body: &CommandBody) -> bool {
             q,
             Query::Snapshot
                 | Query::Page { .. }
+                | Query::PathPart { .. }
                 | Query::ToolOutput { .. }
                 | Query::Screen { .. }
                 | Query::Scrollback { .. }

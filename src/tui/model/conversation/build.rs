@@ -350,6 +350,7 @@ impl Conversation {
         self.model = s.model.clone();
         self.earlier = s.earlier;
         self.first = FirstEntry::of(&s.entries);
+        self.gap = None;
         self.turn = 0;
         self.first_turn = 0;
         self.epoch += 1;
@@ -400,58 +401,6 @@ impl Conversation {
                 self.asks.insert(ask.id, call);
             }
         }
-    }
-
-    /// Older entries, for the top.
-    pub(super) fn page(&mut self, entries: &[Entry], earlier: u64) {
-        let first = self.page_before();
-        if entries.is_empty() || first.is_none() || entries.iter().any(|e| Some(e.id) == first) {
-            return;
-        }
-        if self.first.parent.is_some() && entries.last().map(|e| e.id) != self.first.parent {
-            return; // a page of another time
-        }
-        let mut built = Builder::new(0, &self.model, false, &self.tools);
-        for node in entries {
-            built.entry(node);
-        }
-        let prompt = |c: &Cell| {
-            matches!(c.body, Body::User { origin: Origin::Prompt | Origin::Task | Origin::Shell, .. })
-        };
-        if self.cells.front().is_some_and(prompt) {
-            built.turn_finished();
-        }
-        // Calls of the page may have their results further down.
-        for cell in &mut self.cells {
-            let Body::Tool(orphan) = &mut cell.body else { continue };
-            if !orphan.arguments.is_null() {
-                continue;
-            }
-            built.cells.retain(|c| match &c.body {
-                Body::Tool(call) if call.call_id == orphan.call_id && call.state == ToolState::Waiting => {
-                    orphan.arguments = call.arguments.clone();
-                    call.inner.iter().for_each(|inner| orphan.made_before(inner));
-                    cell.entries += c.entries;
-                    cell.rev += 1;
-                    false
-                }
-                _ => true,
-            });
-        }
-        let shift = self.first_turn - built.turn;
-        for mut cell in built.cells.into_iter().rev() {
-            if let Body::Tool(t) = &mut cell.body
-                && t.state == ToolState::Waiting
-            {
-                t.state = ToolState::Lost;
-            }
-            cell.turn += shift;
-            cell.key = self.fresh_key();
-            self.first_turn = self.first_turn.min(cell.turn);
-            self.cells.push_front(cell);
-        }
-        self.earlier = earlier;
-        self.first = FirstEntry::of(entries);
     }
 
     /// Calls without a result, after the process that ran them is gone.

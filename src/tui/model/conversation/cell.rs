@@ -66,6 +66,10 @@ pub enum Body {
     Note {
         text: String,
     },
+    /// Entries of the path that are not loaded.
+    NotLoaded {
+        entries: u64,
+    },
     /// A `!` or `!!` line.
     Shell {
         line: String,

@@ -1,5 +1,6 @@
 //! What an event changes of a conversation, as far as the kind of the event tells.
 
+use tiller_protocol::command::PathPlace;
 use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{Event, EventBody};
 
@@ -29,7 +30,10 @@ impl Change {
             EventBody::State(StateEvent::ModelChanged { .. } | StateEvent::Receipt { .. }) => Self::Outline,
             EventBody::State(_) => Self::Nothing,
             EventBody::Reply(reply) => match reply.as_ref() {
-                ReplyEvent::SnapshotReply { .. } | ReplyEvent::PageReply { .. } => Self::Outline,
+                ReplyEvent::PathPartReply { at: PathPlace::Search { .. }, .. } => Self::Nothing,
+                ReplyEvent::SnapshotReply { .. }
+                | ReplyEvent::PageReply { .. }
+                | ReplyEvent::PathPartReply { .. } => Self::Outline,
                 _ => Self::Nothing,
             },
         }

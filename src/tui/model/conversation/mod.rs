@@ -2,8 +2,10 @@
 //!
 //! A cell has a key that stays with it for as long as it is the same thing: when the finished entry
 //! replaces the streamed reply, when pages come in above, when a snapshot rebuilds everything. Scroll
-//! positions, folds and layouts hang on keys. What is not near is forgotten: [`Conversation::earlier`]
-//! says how many entries lie before the first cell, and pages bring them back.
+//! positions, folds and layouts hang on keys. What is not near is forgotten: [`Conversation::above`] says
+//! how many entries lie before the first cell, and pages bring them back. The end of the path is always
+//! there. Where the person reads far above it, that part is there as well, with a row for the entries in
+//! between that are not.
 
 mod build;
 mod cell;
@@ -11,6 +13,7 @@ mod change;
 pub(crate) mod learned;
 mod lines;
 mod message_lines;
+mod parts;
 #[cfg(test)]
 pub(crate) mod script;
 mod stream;
@@ -29,9 +32,9 @@ pub use cell::{
 };
 pub use change::Change;
 
-/// Cells that are kept while the end is on the screen.
+/// Cells that are kept, wherever the person reads.
 pub const KEEP: usize = 4000;
-/// How far over that it may grow before the oldest go.
+/// How far over that it may grow before some go.
 const SLACK: usize = 500;
 
 /// The first entry that is loaded; it can be without a cell.
@@ -56,9 +59,11 @@ pub struct Conversation {
     cells: VecDeque<Cell>,
     next_key: u64,
     session: Option<SessionId>,
-    /// Entries of the path before the first cell.
+    /// Entries of the path before the cells of its end.
     earlier: u64,
     first: FirstEntry,
+    /// What is not loaded between a part of the path further up, which the person reads, and its end.
+    gap: Option<parts::Gap>,
     /// Number of the current turn; pages count down from the first.
     turn: i64,
     first_turn: i64,
@@ -73,10 +78,11 @@ pub struct Conversation {
     epoch: u64,
     /// The tools of this program, for the rows of calls.
     tools: ToolCatalog,
-    /// The oldest cell that is on the screen, or `None` when the end is: older ones may go. Set by the
-    /// panel when it measures.
+    /// The oldest cell that is on the screen, or `None` when the end is: what is far from it may go. Set by
+    /// the panel when it measures.
     pub hold: Slot<Option<u64>>,
-    /// Older pages are being read or looked through: nothing is forgotten meanwhile. Set by the panel.
+    /// Other parts are being asked for, or text is being selected: nothing is forgotten meanwhile. Set by
+    /// the panel.
     pub keep: Slot<bool>,
 }
 
@@ -104,18 +110,14 @@ impl Conversation {
         })
     }
 
-    /// How many entries of the path lie before the first cell.
+    /// How many entries of the path lie before the cells of its end.
     pub fn earlier(&self) -> u64 {
         self.earlier
     }
 
-    /// The entry to ask a page before; `None` when everything is here.
+    /// The first entry of the loaded end, to ask for what is before it; `None` when everything is here.
     pub fn page_before(&self) -> Option<EntryId> {
-        if self.earlier == 0 {
-            None
-        } else {
-            self.first.id.or_else(|| self.cells.iter().find_map(|c| c.entry))
-        }
+        if self.earlier == 0 { None } else { self.first.id.or_else(|| self.end().find_map(|c| c.entry)) }
     }
 
     /// The turn that runs, or ran last.
@@ -165,6 +167,10 @@ impl Conversation {
             EventBody::Reply(e) => match e.as_ref() {
                 ReplyEvent::SnapshotReply { snapshot } => self.rebuild(snapshot),
                 ReplyEvent::PageReply { entries, earlier } => self.page(entries, *earlier),
+                ReplyEvent::PathPartReply { before, at, entries, earlier, later, next } => {
+                    let counts = parts::Counts { earlier: *earlier, later: *later, next: *next };
+                    self.part(*before, *at, entries, counts);
+                }
                 _ => {}
             },
         }
@@ -318,35 +324,6 @@ impl Conversation {
 
     fn notice(&mut self, now: Time, notice: &Notice) {
         self.push(now, Body::Notice(notice.clone()));
-    }
-
-    /// Removes the oldest cells when there are too many and they are not visible. Cuts between entries.
-    fn trim(&mut self) {
-        if self.cells.len() <= KEEP + SLACK || self.keep.get() {
-            return;
-        }
-        let mut cut = self.cells.len() - KEEP;
-        if let Some(hold) = self.hold.get() {
-            cut = cut.min(self.find(hold).unwrap_or(0).saturating_sub(KEEP / 4));
-        }
-        while cut > 0 && !self.begins_entry(cut) {
-            cut -= 1;
-        }
-        if cut < SLACK / 2 {
-            return;
-        }
-        let gone: u64 = self.cells.drain(..cut).map(|c| u64::from(c.entries)).sum();
-        self.earlier += gone;
-        // A page is known by what follows it, not by its end, from now on.
-        self.first = FirstEntry { id: self.cells.iter().find_map(|c| c.entry), parent: None };
-        self.first_turn = self.cells.front().map_or(self.turn, |c| c.turn);
-        self.epoch += 1;
-    }
-
-    /// Cell `n` is the first of its entry.
-    fn begins_entry(&self, n: usize) -> bool {
-        let Some(entry) = self.cells.get(n).and_then(|c| c.entry) else { return false };
-        n == 0 || self.cells.get(n - 1).is_none_or(|c| c.entry != Some(entry))
     }
 
     /// Entries that came as events.

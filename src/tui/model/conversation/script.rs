@@ -1,6 +1,7 @@
 //! For tests: a session's events, one after the other.
 
 use serde_json::json;
+use tiller_protocol::command::{PathPlace, Query};
 use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
 use tiller_protocol::tool::Display;
 use tiller_protocol::view::Snapshot;
@@ -174,6 +175,43 @@ impl Script {
             shell_lines: Vec::new(),
         };
         self.event(EventBody::Reply(Box::new(ReplyEvent::SnapshotReply { snapshot: Box::new(snapshot) })))
+    }
+}
+
+/// The answer of the engine to a query for entries of a path that consists of `all`; `None`: it is another query.
+pub(crate) fn answer(all: &[Entry], query: &Query) -> Option<ReplyEvent> {
+    // Ids of a script grow.
+    let place = |id: EntryId| all.binary_search_by_key(&id, |e| e.id).ok();
+    match query {
+        Query::Page { before, count } => {
+            let end = place(*before)?;
+            let from = end.saturating_sub(*count as usize);
+            Some(ReplyEvent::PageReply { entries: all[from..end].to_vec(), earlier: from as u64 })
+        }
+        Query::PathPart { before, at, count } => {
+            let (end, count) = (place(*before)?, *count as usize);
+            let range = match at {
+                PathPlace::Start {} => 0..count,
+                PathPlace::Around { entry } => match place(*entry).filter(|at| *at < end) {
+                    Some(at) => at.saturating_sub(count / 2)..at + count / 2 + 1,
+                    None => 0..0,
+                },
+                PathPlace::From { entry } => place(*entry)?..place(*entry)? + count,
+                PathPlace::Before { entry } | PathPlace::Search { entry } => {
+                    place(*entry)?.saturating_sub(count)..place(*entry)?
+                }
+            };
+            let range = range.start..range.end.min(end);
+            Some(ReplyEvent::PathPartReply {
+                before: *before,
+                at: *at,
+                entries: all[range.clone()].to_vec(),
+                earlier: range.start as u64,
+                later: (end - range.end) as u64,
+                next: all[..end].get(range.end).map(|e| e.id),
+            })
+        }
+        _ => None,
     }
 }
 

@@ -130,7 +130,7 @@ impl Composer {
     pub(super) fn whole_state(&mut self, model: &Model) {
         self.taken(&model.agent.queue);
         // After a gap no event reports any more that it arrived.
-        let last = model.agent.conversation.cells().iter().rev().find_map(|c| match &c.body {
+        let last = model.agent.conversation.end().rev().find_map(|c| match &c.body {
             Body::User { text, .. } => Some(text.trim()),
             _ => None,
         });

@@ -111,8 +111,8 @@ impl CopyMode {
             "copy.half_down" => self.rows(view, conv, half),
             "list.page_up" | "conversation.page_up" => self.rows(view, conv, -2 * half),
             "list.page_down" | "conversation.page_down" => self.rows(view, conv, 2 * half),
-            "list.first" | "conversation.first" => self.rows(view, conv, isize::MIN / 2),
-            "list.last" | "conversation.last" => self.rows(view, conv, isize::MAX / 2),
+            "list.first" | "conversation.first" => self.end(view, conv, false),
+            "list.last" | "conversation.last" => self.end(view, conv, true),
             "copy.word" => self.word(view, conv, true),
             "copy.word_back" => self.word(view, conv, false),
             "copy.line_start" => self.caret.byte = 0,
@@ -214,6 +214,16 @@ impl CopyMode {
             byte_at(text, cut, self.column).min(cut.end.saturating_sub(u32::from(cut.end > cut.start)));
         let byte = text.text().floor_char_boundary(byte as usize) as u32;
         self.caret = TextPosition { key, line, byte };
+    }
+
+    /// To the first row of what is loaded, or the last one, without a look at the rows between.
+    fn end(&mut self, view: &mut Viewport, conv: &Conversation, last: bool) {
+        let cells = conv.cells();
+        let shown = |n: &usize| view.laid(conv, *n).is_some_and(|l| l.stack().rows() > 0);
+        let index = if last { (0..cells.len()).rev().find(shown) } else { (0..cells.len()).find(shown) };
+        let Some(cell) = index.and_then(|n| cells.get(n)) else { return };
+        self.caret = TextPosition { key: cell.key, line: 0, byte: 0 };
+        self.rows(view, conv, if last { isize::MAX / 2 } else { 0 });
     }
 
     fn word(&mut self, view: &Viewport, conv: &Conversation, forward: bool) {

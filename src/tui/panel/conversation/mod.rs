@@ -16,7 +16,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::command::Query;
+use tiller_protocol::command::{PathPlace, Query};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
@@ -25,6 +25,7 @@ use crate::cell;
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
+use crate::model::conversation::Conversation;
 use crate::model::{Model, Slice};
 use crate::panel::{
     Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
@@ -101,10 +102,10 @@ pub enum GoTo {
 const PAGE: Token = Token(1);
 /// A learning that was called wrong.
 const WRONG: Token = Token(2);
-/// Entries of a page: when scrolling, and when searching.
+/// Entries of a page: when scrolling, and when searching. Keys are taken between two of them.
 const PAGE_COUNT: u32 = 200;
-const SEARCH_COUNT: u32 = 5000;
-/// So near the top, the next page is asked for.
+const SEARCH_COUNT: u32 = 500;
+/// So near the edge of what is loaded, the next page is asked for.
 const NEAR: usize = 30;
 
 /// The panel of the conversation, or the full viewer.
@@ -123,13 +124,13 @@ pub struct ConversationPanel {
     pressed: Option<(TextPosition, u16, u16)>,
     /// Time and place of the last click.
     clicked: Option<(Duration, u16, u16)>,
-    /// An entry to show, that is searched in older pages.
+    /// An entry to show, that is not loaded.
     wanted: Option<tiller_protocol::EntryId>,
-    /// The start of the conversation is to be shown, once everything before is here.
+    /// The start of the conversation is to be shown, once it is here.
     to_start: bool,
     loading: bool,
-    /// The page that was asked for last: asked once only, whatever comes.
-    asked: Option<tiller_protocol::EntryId>,
+    /// What was asked for last: asked once only, whatever comes.
+    asked: Option<Query>,
     /// The file that the editor has open.
     file: Option<PathBuf>,
     /// What was drawn last.
@@ -173,24 +174,59 @@ impl ConversationPanel {
         self.view.waits_for_colours()
     }
 
-    /// The next page, when what is visible comes near the top, or the search wants everything.
+    /// Asks for what is needed next and not loaded: a place that is gone to, what is near the visible rows, what is to be
+    /// searched.
     fn page(&mut self, model: &Model) -> Vec<Effect> {
         let conv = &model.agent.conversation;
-        let whole = self.wants_all();
         self.hold_pages(model);
-        let near = conv.cells().len() < NEAR
-            || (self.view.scroll != ScrollPosition::End
-                && self.view.visible.first().is_some_and(|s| s.index < NEAR));
-        match conv.page_before() {
-            Some(before) if !self.loading && self.asked != Some(before) && (whole || near) => {
+        let next = self.place_part(conv).or_else(|| self.near_part(conv)).or_else(|| self.search_part(conv));
+        match next {
+            Some(query) if !self.loading && self.asked.as_ref() != Some(&query) => {
                 self.loading = true;
-                self.asked = Some(before);
+                self.asked = Some(query.clone());
                 self.hold_pages(model);
-                let count = if whole { SEARCH_COUNT } else { PAGE_COUNT };
-                vec![Effect::ask(CommandBody::Query(Query::Page { before, count }), PAGE)]
+                vec![Effect::ask(CommandBody::Query(query), PAGE)]
             }
             _ => Vec::new(),
         }
+    }
+
+    /// The part with the entry that is gone to.
+    fn place_part(&self, conv: &Conversation) -> Option<Query> {
+        let at = match self.wanted {
+            Some(entry) => PathPlace::Around { entry },
+            None if self.to_start => PathPlace::Start {},
+            None => return None,
+        };
+        Some(Query::PathPart { before: conv.page_before()?, at, count: PAGE_COUNT })
+    }
+
+    /// The part beside the visible rows, when they come near the edge of what is loaded.
+    fn near_part(&self, conv: &Conversation) -> Option<Query> {
+        let before = conv.page_before()?;
+        let end = conv.end_start();
+        let rows = self.view.visible.first().zip(self.view.visible.last());
+        let rows = rows.filter(|_| self.view.scroll != ScrollPosition::End).map(|(a, b)| (a.index, b.index));
+        let (Some(first), Some(next)) = (conv.part_first(), conv.part_next()) else {
+            let near = conv.cells().len() < NEAR || rows.is_some_and(|(top, _)| top < NEAR);
+            return near.then_some(Query::Page { before, count: PAGE_COUNT });
+        };
+        let part = |at| Some(Query::PathPart { before, at, count: PAGE_COUNT });
+        match rows {
+            Some((top, _)) if top < NEAR && conv.above() > 0 => part(PathPlace::Before { entry: first }),
+            Some((top, bottom)) if top < end && bottom + NEAR >= end => part(PathPlace::From { entry: next }),
+            Some((top, _)) if top >= end && top - end < NEAR => {
+                Some(Query::Page { before, count: PAGE_COUNT })
+            }
+            _ => None,
+        }
+    }
+
+    /// The part that the search has not looked through.
+    fn search_part(&self, conv: &Conversation) -> Option<Query> {
+        let entry = self.search.as_ref().filter(|s| s.whole)?.before?;
+        let at = PathPlace::Search { entry };
+        Some(Query::PathPart { before: conv.page_before()?, at, count: SEARCH_COUNT })
     }
 
     fn done(&mut self, model: &Model) -> Reply {
@@ -212,23 +248,19 @@ impl ConversationPanel {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Whether older pages are wanted, whatever is on the screen.
-    fn wants_all(&self) -> bool {
-        self.wanted.is_some() || self.to_start || self.search.as_ref().is_some_and(|s| s.whole)
-    }
-
-    /// Keeps pages loaded while they are read or searched.
+    /// Keeps everything that is loaded while another part is on its way, or text is marked.
     fn hold_pages(&self, model: &Model) {
-        let conv = &model.agent.conversation;
-        conv.keep.set(self.wants_all() || self.loading || self.search.is_some());
+        let marks = self.copy.is_some_and(|c| c.mark.is_some());
+        let waits = self.wanted.is_some() || self.to_start || self.loading;
+        model.agent.conversation.keep.set(waits || marks);
     }
 
     /// Everything that is loaded, as text.
     fn transcript(&self, model: &Model) -> String {
         let conv = &model.agent.conversation;
         let mut out = String::new();
-        if conv.earlier() > 0 {
-            out.push_str(&format!("({} earlier entries are not here)\n\n", conv.earlier()));
+        if conv.above() > 0 {
+            out.push_str(&format!("({} earlier entries are not here)\n\n", conv.above()));
         }
         for c in conv.cells() {
             for line in cell::plain::plain_lines(c, 100) {
@@ -291,8 +323,8 @@ impl ConversationPanel {
             let words = crate::text::clean::plain(s.words()).into_owned();
             let used = paint::text(buf, place, &format!("/{words}"), cx.theme.style(Role::Raised));
             let mut count = s.count();
-            if s.whole && conv.earlier() > 0 {
-                count.push_str(&format!(", {} earlier entries to search", conv.earlier()));
+            if s.whole {
+                count.push_str(&format!(", {} earlier entries to search", s.earlier));
             }
             right(buf, Rect { x: area.x + used, width: area.width - used, ..line }, &count, cx, Role::Raised);
         }
@@ -305,8 +337,8 @@ impl ConversationPanel {
             };
             right(buf, Rect { y: last, height: 1, ..area }, &text, cx, Role::Raised);
         }
-        if self.view.visible.first().is_some_and(|s| s.index == 0 && s.from == 0) && conv.earlier() > 0 {
-            let text = format!(" {} earlier{} ", conv.earlier(), if self.loading { ", loading" } else { "" });
+        if self.view.visible.first().is_some_and(|s| s.index == 0 && s.from == 0) && conv.above() > 0 {
+            let text = format!(" {} earlier{} ", conv.above(), if self.loading { ", loading" } else { "" });
             right(buf, Rect { height: 1, ..area }, &text, cx, Role::Raised);
         }
     }

@@ -37,7 +37,7 @@ impl ConversationPanel {
         let conv = &model.agent.conversation;
         let page = self.view.page() as isize;
         // Another move in the meantime cancels the jump to the start.
-        self.to_start = matches!(id, "conversation.first" | "list.first") && conv.earlier() > 0;
+        self.to_start = matches!(id, "conversation.first" | "list.first") && conv.above() > 0;
         match id {
             "conversation.page_up" | "list.page_up" => self.scroll(model, -page),
             "conversation.page_down" | "list.page_down" => self.scroll(model, page),
@@ -106,22 +106,21 @@ impl ConversationPanel {
         self.cursor_onto_screen(model);
     }
 
-    /// Puts an entry or a tool call at the top, after older pages were loaded where need be. What is not on this
-    /// path is shown in the tree.
+    /// Puts an entry or a tool call at the top, after the part around it was loaded where need be. What is not on this path
+    /// is shown in the tree.
     pub(super) fn go_to(&mut self, model: &Model, to: &GoTo) -> Reply {
         if matches!(to, GoTo::End) {
             self.wanted = None;
             return self.do_action("conversation.last", model);
         }
         let conv = &model.agent.conversation;
-        let found = conv.cells().iter().position(|c| match (to, &c.body) {
-            (GoTo::Entry(id), Body::Tool(t)) => {
-                c.entry == Some(*id) || t.result.as_ref().is_some_and(|r| r.id == *id)
+        let found = match to {
+            GoTo::Entry(id) => conv.find_entry(*id),
+            GoTo::Call(id) => {
+                conv.cells().iter().rposition(|c| matches!(&c.body, Body::Tool(t) if t.call_id == *id))
             }
-            (GoTo::Entry(id), _) => c.entry == Some(*id),
-            (GoTo::Call(id), Body::Tool(t)) => t.call_id == *id,
-            _ => false,
-        });
+            GoTo::End => None,
+        };
         self.wanted = None;
         let Some(n) = found else {
             if let (GoTo::Entry(id), Some(_)) = (to, conv.page_before()) {
@@ -161,19 +160,21 @@ impl ConversationPanel {
         let conv = &model.agent.conversation;
         let Some(top) = self.view.visible.first().copied() else { return };
         let gap = self.view.kept(top.key).map_or(0, |l| l.gap);
+        let run = conv.run_of(top.index);
         let found = if down {
-            (top.index + 1..conv.cells().len()).find(|n| is(&conv.cells()[*n]) && !self.view.hidden(conv, *n))
+            (top.index + 1..run.end).find(|n| is(&conv.cells()[*n]) && !self.view.hidden(conv, *n))
         } else {
             // The top one itself, when its start is above the window.
             let from = if top.from > gap { top.index + 1 } else { top.index };
-            (0..from).rev().find(|n| is(&conv.cells()[*n]) && !self.view.hidden(conv, *n))
+            (run.start..from).rev().find(|n| is(&conv.cells()[*n]) && !self.view.hidden(conv, *n))
         };
         match found {
             Some(n) => {
                 self.cursor = Some(conv.cells()[n].key);
                 self.view.to_top(conv, n);
             }
-            None if down => self.view.scroll = ScrollPosition::End,
+            None if down && run.end == conv.cells().len() => self.view.scroll = ScrollPosition::End,
+            None if down => return self.scroll(model, self.view.env.rows as isize),
             None => return self.scroll(model, -(self.view.env.rows as isize)),
         }
         self.view.measure(conv);
@@ -265,7 +266,7 @@ impl ConversationPanel {
             return Reply::done();
         }
         search.typing = false;
-        search.whole = model.agent.conversation.earlier() > 0;
+        search.whole = search.before.is_some();
         self.step(model, false)
     }
 
@@ -273,23 +274,34 @@ impl ConversationPanel {
         let conv = &model.agent.conversation;
         let near = self.view.visible.last().map(|s| s.index);
         let Some(search) = &mut self.search else { return Reply::Ignored };
-        let Some(hit) = search.step(conv, forward, near) else { return self.done(model) };
-        let words = search.words().to_owned();
-        if let Some(index) = conv.find(hit.key) {
-            // What is folded away may hold it.
-            if let Some(c) = conv.cells().get(index) {
-                self.view.unfold(c);
-            }
-            self.cursor = Some(hit.key);
-            self.hit = self.locate(model, index, &words, hit);
-            let row = self.hit.and_then(|(_, line, _)| {
-                let laid = self.view.laid(conv, index)?;
-                let byte = search::matches(laid.stack().line(line)?.text(), &words).next().map_or(0, |m| m.0);
-                Some(laid.gap + laid.stack().row_of(line, byte as u32)?)
-            });
-            self.view.show(conv, index, row.unwrap_or(0));
-            self.view.measure(conv);
+        if search.step(conv, forward, near).is_none() {
+            return self.done(model);
         }
+        self.show_hit(model)
+    }
+
+    /// Shows the current hit, after the part around it was loaded where need be.
+    pub(super) fn show_hit(&mut self, model: &Model) -> Reply {
+        let conv = &model.agent.conversation;
+        let Some(search) = &self.search else { return Reply::Ignored };
+        let (words, Some(hit)) = (search.words().to_owned(), search.hit()) else { return self.done(model) };
+        let Some((index, n)) = search::place(conv, hit, &words) else {
+            self.wanted = hit.entry;
+            return self.done(model);
+        };
+        // What is folded away may hold it.
+        if let Some(c) = conv.cells().get(index) {
+            self.view.unfold(c);
+            self.cursor = Some(c.key);
+        }
+        self.hit = self.locate(model, index, &words, n);
+        let row = self.hit.and_then(|(_, line, _)| {
+            let laid = self.view.laid(conv, index)?;
+            let byte = search::matches(laid.stack().line(line)?.text(), &words).next().map_or(0, |m| m.0);
+            Some(laid.gap + laid.stack().row_of(line, byte as u32)?)
+        });
+        self.view.show(conv, index, row.unwrap_or(0));
+        self.view.measure(conv);
         self.done(model)
     }
 
@@ -300,16 +312,17 @@ impl ConversationPanel {
         model: &Model,
         index: usize,
         words: &str,
-        hit: search::Hit,
+        hit: usize,
     ) -> Option<(u64, usize, usize)> {
+        let key = model.agent.conversation.cells().get(index)?.key;
         let laid = self.view.laid(&model.agent.conversation, index)?;
         let mut last = None;
         let mut count = 0;
         for n in 0..laid.stack().lines() {
             let here = search::matches(laid.stack().line(n)?.text(), words).count();
             for k in 0..here {
-                last = Some((hit.key, n, k));
-                if count == hit.n {
+                last = Some((key, n, k));
+                if count == hit {
                     return last;
                 }
                 count += 1;

@@ -11,7 +11,7 @@ impl Panel for ConversationPanel {
     }
 
     fn title(&self, model: &Model) -> String {
-        let earlier = model.agent.conversation.earlier();
+        let earlier = model.agent.conversation.above();
         let name = match &*model.shown {
             _ if self.viewer => "Viewer".to_owned(),
             Some(agent) => model.path_of(agent),
@@ -266,6 +266,9 @@ impl ConversationPanel {
             self.to_start = false;
             self.asked = None;
             self.selection = None;
+            if let Some(search) = &mut self.search {
+                search.restart(&model.agent.conversation);
+            }
             self.copy = self.copy.filter(|c| model.agent.conversation.find(c.caret.key).is_some());
             return self.done(model);
         }
@@ -286,34 +289,70 @@ impl ConversationPanel {
             return Reply::Ignored;
         }
         self.loading = false;
-        let page =
-            matches!(&event.body, EventBody::Reply(r) if matches!(r.as_ref(), ReplyEvent::PageReply { .. }));
-        if !page {
-            // A page that cannot be read is not requested again.
-            (self.wanted, self.to_start) = (None, false);
-            if let Some(search) = &mut self.search {
-                search.whole = false;
+        let conv = &model.agent.conversation;
+        let EventBody::Reply(reply) = &event.body else { return Reply::done() };
+        match reply.as_ref() {
+            ReplyEvent::PathPartReply { at: PathPlace::Search { entry }, entries, earlier, .. } => {
+                if let Some(search) = self.search.as_mut().filter(|s| s.before == Some(*entry)) {
+                    search.look(&conv.cells_of(entries), entries.first().map(|e| e.id), *earlier);
+                }
             }
-            self.hold_pages(model);
-            return Reply::done();
-        }
-        // A page that was empty is not requested again.
-        if model.agent.conversation.page_before() != self.asked {
-            self.asked = None;
-        }
-        let mut first_hit = false;
-        if let Some(search) = &mut self.search {
-            search.earlier(&model.agent.conversation);
-            search.whole &= model.agent.conversation.earlier() > 0;
-            first_hit = !search.typing && search.current.is_none() && !search.hits.is_empty();
-        }
-        match self.wanted {
-            _ if first_hit => self.step(model, false),
-            _ if self.to_start && model.agent.conversation.earlier() == 0 => {
-                self.do_action("conversation.first", model)
+            ReplyEvent::PageReply { .. } | ReplyEvent::PathPartReply { .. } => return self.on_part(model),
+            _ => {
+                // What cannot be read is not requested again.
+                (self.wanted, self.to_start) = (None, false);
+                if let Some(search) = &mut self.search {
+                    search.whole = false;
+                }
+                self.hold_pages(model);
+                return Reply::done();
             }
-            Some(entry) => self.go_to(model, &GoTo::Entry(entry)),
+        }
+        self.forget_asked(conv);
+        let first_hit = |s: &Search| !s.typing && s.current.is_none() && !s.hits.is_empty();
+        match self.search.as_ref().is_some_and(first_hit) {
+            true => self.step(model, false),
+            false => self.done(model),
+        }
+    }
+
+    /// Another part is here: goes to what is waited for.
+    fn on_part(&mut self, model: &Model) -> Reply {
+        let conv = &model.agent.conversation;
+        if self.wanted.is_none() && !self.to_start {
+            self.forget_asked(conv);
+            return self.done(model);
+        }
+        // Something else came, or the end has changed meanwhile.
+        let again = self.place_part(conv).is_some_and(|query| self.asked.as_ref() != Some(&query));
+        let here = self.wanted.map_or(self.to_start && conv.above() == 0, |e| conv.find_entry(e).is_some());
+        if again && !here {
+            return self.done(model);
+        }
+        self.asked = None;
+        let (wanted, to_start) = (self.wanted.take(), std::mem::take(&mut self.to_start));
+        match wanted {
+            Some(entry) if self.search.as_ref().and_then(Search::hit_entry) == Some(entry) => {
+                if here {
+                    self.show_hit(model)
+                } else {
+                    self.done(model)
+                }
+            }
+            Some(entry) if here => self.go_to(model, &GoTo::Entry(entry)),
+            Some(entry) => {
+                Reply::with(Effect::Push(Box::new(crate::dialog::session::tree::at(model, entry))))
+            }
+            None if to_start && here => self.do_action("conversation.first", model),
             None => self.done(model),
+        }
+    }
+
+    /// What was asked for and came may be asked for again later. What came and was of no use may not.
+    fn forget_asked(&mut self, conv: &Conversation) {
+        let next = self.near_part(conv).or_else(|| self.search_part(conv));
+        if next != self.asked {
+            self.asked = None;
         }
     }
 

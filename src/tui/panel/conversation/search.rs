@@ -1,16 +1,25 @@
-//! Finding words in the whole path. What is not loaded is asked for, page by page, and looked through
-//! as it comes.
+//! Finding words in the whole path. What is not loaded is asked for, page by page, looked through as it comes and not
+//! kept: only its hits are.
+
+use std::collections::{HashMap, HashSet};
+
+use tiller_protocol::EntryId;
 
 use crate::cell;
-use crate::model::conversation::Conversation;
+use crate::model::conversation::{Cell, Conversation};
 use crate::text::paint::StyleRange;
 use crate::text::{Line, Wrap};
 use crate::widget::edit::Edit;
 
-/// One hit: the `n`-th in that cell.
+/// Cells at the end that may have changed since the words were typed.
+const GROWING: usize = 64;
+
+/// One hit: the `n`-th in that cell, or in all cells of the entry where the cell is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
+    /// 0: it was found in what is not loaded.
     pub key: u64,
+    pub entry: Option<EntryId>,
     pub n: usize,
 }
 
@@ -20,12 +29,17 @@ pub struct Search {
     pub edit: Edit,
     /// The words are still being typed.
     pub typing: bool,
+    /// In the order of the path.
     pub hits: Vec<Hit>,
     pub current: Option<usize>,
-    /// Older pages are to be looked through as well.
+    /// What is not loaded is to be looked through as well.
     pub whole: bool,
-    /// The first cell that was looked through.
-    pub(super) upto: Option<u64>,
+    /// The entry before which nothing was looked through; `None`: everything was.
+    pub(super) before: Option<EntryId>,
+    /// Number of entries before that.
+    pub(super) earlier: u64,
+    /// The words that the hits are of.
+    pub(super) done: String,
 }
 
 impl Search {
@@ -34,52 +48,80 @@ impl Search {
         self.edit.text()
     }
 
-    /// Looks through everything that is loaded. The current hit stays current.
+    /// Looks through the loaded end of the path. When letters were added to the words, only where they stood. The current
+    /// hit stays current.
     pub fn run(&mut self, conv: &Conversation) {
         let before = self.current.and_then(|n| self.hits.get(n)).copied();
-        self.upto = conv.cells().front().map(|c| c.key);
-        self.hits.clear();
-        if !self.words().is_empty() {
-            for c in conv.cells() {
-                let count = matches(&cell::search_text(c), self.words()).count();
-                self.hits.extend((0..count).map(|n| Hit { key: c.key, n }));
+        let words = self.words().to_owned();
+        let narrower = !self.done.is_empty() && words.starts_with(&self.done);
+        let old: Option<HashSet<u64>> = (narrower && self.before == conv.page_before())
+            .then(|| self.hits.iter().map(|h| h.key).collect());
+        let growing = conv.cells().len().saturating_sub(GROWING);
+        let mut hits = Vec::new();
+        if !words.is_empty() {
+            for (at, c) in conv.cells().iter().enumerate().skip(conv.end_start()) {
+                if at < growing && old.as_ref().is_some_and(|old| !old.contains(&c.key)) {
+                    continue;
+                }
+                let count = matches(&cell::search_text(c), &words).count();
+                hits.extend((0..count).map(|n| Hit { key: c.key, entry: c.entry, n }));
             }
         }
+        (self.before, self.earlier) = (conv.page_before(), conv.earlier());
+        (self.hits, self.done) = (hits, words);
         self.current = before.and_then(|b| self.hits.iter().position(|h| *h == b));
     }
 
-    /// Looks through what a page brought in above what was looked through before. Costs that page alone.
-    pub fn earlier(&mut self, conv: &Conversation) {
-        let known = self.upto.and_then(|key| conv.cells().iter().position(|c| c.key == key));
-        let Some(fresh) = known.filter(|_| !self.words().is_empty()) else { return self.run(conv) };
-        let mut hits = Vec::new();
-        for c in conv.cells().iter().take(fresh) {
+    /// Begins again: the conversation was rebuilt.
+    pub fn restart(&mut self, conv: &Conversation) {
+        self.done.clear();
+        self.run(conv);
+        self.whole = !self.typing && self.before.is_some();
+    }
+
+    /// Looks through the cells of entries further up, of which `first` is the first and `earlier` come before it.
+    pub fn look(&mut self, cells: &[Cell], first: Option<EntryId>, earlier: u64) {
+        let mut hits: Vec<Hit> = Vec::new();
+        for c in cells {
+            let from = hits.last().filter(|h| h.entry == c.entry).map_or(0, |h| h.n + 1);
             let count = matches(&cell::search_text(c), self.words()).count();
-            hits.extend((0..count).map(|n| Hit { key: c.key, n }));
+            hits.extend((from..from + count).map(|n| Hit { key: 0, entry: c.entry, n }));
         }
         self.current = self.current.map(|n| n + hits.len());
         hits.append(&mut self.hits);
         self.hits = hits;
-        self.upto = conv.cells().front().map(|c| c.key);
+        (self.before, self.earlier) = (first.filter(|_| earlier > 0), earlier);
+        self.whole &= self.before.is_some();
     }
 
     /// Chooses the next hit in a direction, or the last one up from `near` at first.
     pub fn step(&mut self, conv: &Conversation, forward: bool, near: Option<usize>) -> Option<Hit> {
-        if self.hits.is_empty() {
-            return None;
-        }
         let len = self.hits.len();
         let next = match self.current {
+            _ if len == 0 => return None,
             Some(n) if forward => (n + 1) % len,
             Some(n) => (n + len - 1) % len,
             None => {
                 // From where one reads: the nearest hit upwards, else the last.
                 let near = near.unwrap_or(usize::MAX);
-                self.hits.iter().rposition(|h| conv.find(h.key).is_some_and(|i| i <= near)).unwrap_or(0)
+                let places: HashMap<u64, usize> =
+                    conv.cells().iter().enumerate().map(|(n, c)| (c.key, n)).collect();
+                let above = |h: &Hit| h.key == 0 || places.get(&h.key).is_some_and(|i| *i <= near);
+                self.hits.iter().rposition(above).unwrap_or(0)
             }
         };
         self.current = Some(next);
-        self.hits.get(next).copied()
+        self.hit()
+    }
+
+    /// The current hit.
+    pub fn hit(&self) -> Option<Hit> {
+        self.current.and_then(|n| self.hits.get(n)).copied()
+    }
+
+    /// The entry of the current hit.
+    pub fn hit_entry(&self) -> Option<EntryId> {
+        self.hit()?.entry
     }
 
     /// `3/17`, for the line where the words are typed.
@@ -91,6 +133,25 @@ impl Search {
             (_, all, None) => format!("{all} matches"),
         }
     }
+}
+
+/// The cell of a hit, and which of the matches in it is meant; `None`: it is not loaded.
+pub fn place(conv: &Conversation, hit: Hit, words: &str) -> Option<(usize, usize)> {
+    if let Some(index) = conv.find(hit.key).filter(|_| hit.key != 0) {
+        return Some((index, hit.n));
+    }
+    let entry = hit.entry?;
+    let first = conv.find_entry(entry)?;
+    let mut n = hit.n;
+    let of_it = |c: &&Cell| c.entry == Some(entry);
+    for (k, c) in conv.cells().range(first..).take_while(of_it).enumerate() {
+        let here = matches(&cell::search_text(c), words).count();
+        if n < here {
+            return Some((first + k, n));
+        }
+        n -= here;
+    }
+    Some((first, hit.n))
 }
 
 /// Where `words` stand in `text`: byte ranges. Capitals matter only when `words` has some.

@@ -10,9 +10,9 @@ use tiller_protocol::{Block, ChangeKind, ModelRef, StopReason};
 use crate::app::effect::{External, Task};
 use crate::app::msg::Msg;
 use crate::input::Input;
-use crate::model::conversation::script::{Script, call, text};
+use crate::model::conversation::script::{Script, answer, call, text};
 use crate::testing::Robot;
-use tiller_protocol::command::Query;
+use tiller_protocol::command::{PathPlace, Query};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, EntryBody, EventBody};
 
@@ -269,9 +269,21 @@ fn search_goes_through_pages_that_are_not_loaded() {
     send(&mut r, e);
     r.run("alt-1; /; type needle; enter");
     assert!(r.screen().contains("no matches, 200 earlier"), "{}", r.screen());
-    r.reply(ReplyEvent::PageReply { entries: all[100..200].to_vec(), earlier: 100 });
+    let slice = |from: usize, to: usize| ReplyEvent::PathPartReply {
+        before: all[200].id,
+        at: PathPlace::Search { entry: all[to].id },
+        entries: all[from..to].to_vec(),
+        earlier: from as u64,
+        later: 200 - to as u64,
+        next: None,
+    };
+    r.reply(slice(100, 200));
     assert!(r.screen().contains("100 earlier"), "{}", r.screen());
-    r.reply(ReplyEvent::PageReply { entries: all[..100].to_vec(), earlier: 0 });
+    assert_eq!(r.app.model.agent.conversation.cells().len(), 100, "what is looked through is not kept");
+    r.reply(slice(0, 100));
+    assert!(r.screen().contains("1/1") && !r.screen().contains("the needle"), "{}", r.screen());
+    serve(&mut r, &all);
+    assert!(r.screen().contains("1/1") && r.screen().contains("the needle"), "{}", r.screen());
     r.run("n");
     assert!(r.screen().contains("1/1") && r.screen().contains("the needle"), "{}", r.screen());
 }
@@ -459,9 +471,9 @@ fn a_page_that_does_not_come_right_is_asked_for_once() {
     let stray = s.user("another branch");
     let e = s.snapshot(all[40..].to_vec(), 40, false);
     send(&mut r, e);
-    r.run("ctrl-home");
+    r.run("pageup; pageup; pageup; pageup; pageup; pageup; pageup");
     r.reply(ReplyEvent::PageReply { entries: vec![stray], earlier: 7 });
-    r.run("pageup; pageup; ctrl-home");
+    r.run("pageup; pageup; pageup");
     let pages =
         r.commands().into_iter().filter(|c| matches!(c, CommandBody::Query(Query::Page { .. }))).count();
     assert_eq!(pages, 1);
@@ -506,22 +518,32 @@ fn a_turn_that_was_left_unfinished_is_told_until_it_goes_on() {
     assert!(!r.screen().contains("unfinished"), "{}", r.screen());
 }
 
-/// Answers pages as the engine does, until none is asked for.
-fn serve(r: &mut Robot, all: &[tiller_protocol::Entry]) -> usize {
-    let mut pages = 0;
+/// Answers queries for entries as the engine does, until there is none. Returns how many there were, and how many entries
+/// they got.
+fn serve(r: &mut Robot, all: &[tiller_protocol::Entry]) -> (usize, usize) {
+    let (mut asked, mut handed) = (0, 0);
     loop {
-        let asked = r.sent().into_iter().rev().find_map(|(id, c)| match c {
-            CommandBody::Query(Query::Page { before, count }) => Some((id, before, count)),
-            _ => None,
-        });
+        let answers: Vec<_> = r
+            .sent()
+            .into_iter()
+            .filter_map(|(id, c)| match c {
+                CommandBody::Query(query) => Some((id, answer(all, &query)?)),
+                _ => None,
+            })
+            .collect();
         r.clear();
-        let Some((id, before, count)) = asked else { return pages };
-        pages += 1;
-        assert!(pages < 200, "pages are asked for without an end");
-        let end = all.iter().position(|e| e.id == before).unwrap();
-        let from = end.saturating_sub(count as usize);
-        let reply = ReplyEvent::PageReply { entries: all[from..end].to_vec(), earlier: from as u64 };
-        r.cause(Some(id), EventBody::Reply(Box::new(reply)));
+        if answers.is_empty() {
+            return (asked, handed);
+        }
+        asked += answers.len();
+        assert!(asked < 500, "entries are asked for without an end");
+        for (id, reply) in answers {
+            if let ReplyEvent::PageReply { entries, .. } | ReplyEvent::PathPartReply { entries, .. } = &reply
+            {
+                handed += entries.len();
+            }
+            r.cause(Some(id), EventBody::Reply(Box::new(reply)));
+        }
     }
 }
 

@@ -111,9 +111,11 @@ impl Restore {
 
     /// Counts the messages that would leave the branch.
     fn look_at(&mut self, model: &Model) {
-        let cells = model.agent.conversation.cells();
+        let conversation = &model.agent.conversation;
+        let cells = conversation.cells();
         let at = cells.iter().position(|c| c.entry == Some(self.entry));
-        self.messages = at.map(|at| {
+        // All up to the end must be loaded.
+        self.messages = at.filter(|at| *at >= conversation.end_start()).map(|at| {
             let sent = |c: &&Cell| matches!(c.body, Body::User { origin: Origin::Prompt | Origin::Task, .. });
             cells.iter().skip(at).filter(sent).count()
         });

@@ -418,10 +418,16 @@ impl Viewport {
         if let Some(p) = self.pinned.filter(|_| self.scroll == ScrollPosition::End) {
             (index, row) = self.down(conv, index, row, p.height);
         }
+        let run = conv.run_of(index);
         if by < 0 {
-            (index, row) = self.up(conv, index, row, by.unsigned_abs());
+            (index, row) = self.up(conv, index, row, by.unsigned_abs()).max((run.start, 0));
         } else {
+            let from = (index, row);
             (index, row) = self.down(conv, index, row, by.unsigned_abs());
+            // Not past what is not loaded.
+            if run.end < conv.cells().len() && index + self.window() >= run.end {
+                (index, row) = (index, row).min(self.up(conv, run.end, 0, self.window()).max(from));
+            }
         }
         self.place(conv, index, row);
     }

@@ -7,7 +7,7 @@ use crate::open::Store;
 use crate::testing::*;
 use crate::{Append, Options};
 
-fn ids(entries: &[Entry]) -> Vec<u128> {
+pub(in crate::tree::path) fn ids(entries: &[Entry]) -> Vec<u128> {
     entries.iter().map(|e| e.id.0.as_u128() & 0xffff_ffff).collect()
 }
 

@@ -1,7 +1,9 @@
 //! The path from a head to the root, in parts: its end, a page further up, and the part for a model request. None of
 //! them reads earlier entries.
 
-use rusqlite::{Connection, params};
+pub(crate) mod part;
+
+use rusqlite::{Connection, Rows, params};
 use tiller_protocol::{Entry, EntryId, SessionId};
 use uuid::Uuid;
 
@@ -43,11 +45,20 @@ fn walk(conn: &Connection, from: Uuid, limit: i64, floor: i64) -> Result<Vec<(Ra
            UNION ALL
            SELECT e.parent, up.depth - 1, up.n + 1 FROM up JOIN entries e ON e.id = up.id
              WHERE e.parent IS NOT NULL AND up.n < ?2 AND up.depth > ?3)
-         SELECT {}, e.depth FROM up JOIN entries e ON e.id = up.id ORDER BY e.depth",
-        COLUMNS.split(", ").map(|c| format!("e.{c}")).collect::<Vec<_>>().join(", ")
+         SELECT {} FROM up JOIN entries e ON e.id = up.id ORDER BY e.depth",
+        columns()
     ))?;
-    let rows = statement.query_map(params![from, limit, floor], |r| Ok((Raw::from_row(r)?, r.get(9)?)))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    raws(statement.query(params![from, limit, floor])?)
+}
+
+/// The columns that [`raws`] reads, of the table `e`.
+fn columns() -> String {
+    COLUMNS.split(", ").chain(["depth"]).map(|c| format!("e.{c}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Entries with their depths.
+fn raws(rows: Rows<'_>) -> Result<Vec<(Raw, i64)>> {
+    Ok(rows.mapped(|r| Ok((Raw::from_row(r)?, r.get(9)?))).collect::<rusqlite::Result<_>>()?)
 }
 
 fn tail(raws: Vec<(Raw, i64)>) -> Tail {
@@ -209,5 +220,4 @@ impl Paths<'_> {
 }
 
 #[cfg(test)]
-#[path = "path_tests.rs"]
 mod tests;
