@@ -100,8 +100,11 @@ async fn write_file_keeps_what_the_file_was_like() {
     assert_eq!(std::fs::read_to_string(b.root.join("new/deep/n.txt")).unwrap(), "n\n");
     b.file("l", b"\xe4\n");
     b.say(&ReadFile, json!({"path": "l"})).await;
-    let said = b.say(&EditFile, json!({"path": "l", "old": "ä", "new": "€"})).await;
-    assert!(said.contains("Latin-1, which cannot encode '€'"), "{said}");
+    let said = b.say(&EditFile, json!({"path": "l", "old": "ä", "new": "ä, 漢"})).await;
+    assert!(said.contains("windows-1252, which cannot encode '漢' (U+6F22); nothing was changed"), "{said}");
+    assert_eq!(std::fs::read(b.root.join("l")).unwrap(), b"\xe4\n");
+    assert!(b.say(&EditFile, json!({"path": "l", "old": "ä", "new": "5 €"})).await.starts_with("edited"));
+    assert_eq!(std::fs::read(b.root.join("l")).unwrap(), b"5 \x80\n");
 }
 
 #[tokio::test]
