@@ -173,6 +173,12 @@ pub fn clean(bytes: &[u8]) -> String {
     out
 }
 
+/// Bytes of an output as text: UTF-8, or else the legacy encoding that they are most likely in. Bytes may be lost.
+pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    let encoding = crate::files::legacy_of(bytes).filter(|_| !is_binary(&bytes[..bytes.len().min(8192)]));
+    crate::files::lossy(bytes, encoding)
+}
+
 /// Text of a file with its control characters made visible instead of dropped (`␛`, `␍`), so that the
 /// model sees that they are there. `\n` and `\t` stay.
 pub fn visible(text: &str) -> Cow<'_, str> {

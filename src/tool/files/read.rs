@@ -12,7 +12,7 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolOutcome, ToolSet, ToolSpec, Touch};
 
 use crate::files::change::ledger;
-use crate::files::content::encoding::{self, NotText, Text, hide_strays};
+use crate::files::content::encoding::{self, NotText, hide_strays};
 use crate::files::content::image;
 use crate::files::content::large;
 use crate::files::content::notebook;
@@ -120,7 +120,7 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
     if is_notebook && let Some(text) = notebook::render(&bytes) {
         return finish(page(&text, range, cx), place, "a notebook; edit its JSON");
     }
-    let text = match Text::decode(&bytes) {
+    let text = match ledger::decode(&cx.workspace, &place.path, &bytes) {
         Ok(text) => text,
         Err(NotText::Binary) => return Ok(ToolOutput::text(not_shown(place, &bytes, range, cx))),
         Err(why) => return Err(ToolError::Tell(format!("{}: not shown, because {why}", place.name))),

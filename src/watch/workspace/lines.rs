@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use similar::TextDiff;
 use tiller_protocol::{ChangeKind, FileChange, Notice, NoticeKind, Time, Who};
+use tiller_tool::files::decoded;
 
 use super::outside;
 use super::tree::{Diff, Meta};
@@ -191,7 +192,7 @@ pub(crate) fn text(path: &Path) -> Option<Arc<str>> {
     if !meta.is_file() || meta.len() > outside::TEXT {
         return None;
     }
-    String::from_utf8(std::fs::read(path).ok()?).ok().filter(|t| !t.contains('\0')).map(Into::into)
+    decoded(&std::fs::read(path).ok()?).map(Into::into)
 }
 
 /// Unified diff against the committed text, else against `first`; empty when there is no difference. `None`: there is
@@ -205,7 +206,7 @@ pub(crate) fn diff(
     let committed = repo.and_then(|repo| {
         let inside = full.strip_prefix(&repo.work).ok()?.to_str()?;
         let blob = repo.run(&["cat-file", "blob", &format!("HEAD:{inside}")], Duration::from_secs(5)).ok()?;
-        String::from_utf8(blob).ok()
+        decoded(&blob)
     });
     let old = committed.as_deref().or(first);
     let new = text(full);

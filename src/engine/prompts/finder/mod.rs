@@ -214,9 +214,9 @@ fn mention(root: &Path, name: String, dir: bool, first: bool) -> Mention {
         let mut bytes = Vec::new();
         if let Ok(f) = std::fs::File::open(&full)
             && f.take(PREVIEW as u64).read_to_end(&mut bytes).is_ok()
-            && !bytes.contains(&0)
+            && let Ok(head) = tiller_tool::files::readable(&bytes, true)
         {
-            preview = String::from_utf8_lossy(&bytes).into_owned();
+            preview = head.text;
         }
     }
     Mention {

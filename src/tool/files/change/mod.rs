@@ -39,7 +39,7 @@ pub(crate) fn current(place: &Place, cx: &ToolCx) -> Result<Current, ToolError> 
     opened.stat.st_size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
     let attributes = tiller_fs::attributes::read(&opened.file);
     let old = Old { stat: opened.stat, hash: *blake3::hash(&bytes).as_bytes(), attributes };
-    Ok(Current { text: Text::decode(&bytes), bytes, old })
+    Ok(Current { text: ledger::decode(&cx.workspace, &place.path, &bytes), bytes, old })
 }
 
 impl Current {

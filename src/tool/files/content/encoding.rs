@@ -5,6 +5,7 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{GB18030, GBK, ISO_2022_JP, WINDOWS_1252};
 
 use crate::files::content::utf16;
+use crate::files::masks::pictures::Shown;
 use crate::text::is_binary;
 
 /// Bytes by which text is told from other content.
@@ -50,7 +51,15 @@ pub(crate) enum NotText {
 impl Text {
     /// Decodes `bytes`, a whole file.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, NotText> {
-        let (encoding, mut text) = decode(bytes)?;
+        Self::decode_as(bytes, None)
+    }
+
+    /// As [`Self::decode`], of a file that was in the encoding `known` before.
+    pub(crate) fn decode_as(
+        bytes: &[u8],
+        known: Option<&'static encoding_rs::Encoding>,
+    ) -> Result<Self, NotText> {
+        let (encoding, mut text) = decode(bytes, known)?;
         let cr = !text.contains('\n') && text.contains('\r');
         if cr {
             text = text.replace('\r', "\n");
@@ -106,14 +115,50 @@ impl Text {
     }
 }
 
-fn decode(bytes: &[u8]) -> Result<(Encoding, String), NotText> {
+/// Text of a file that is edited as text, exactly: stray bytes are private characters in it.
+pub fn decoded(bytes: &[u8]) -> Option<String> {
+    Text::decode(bytes).ok().map(|text| text.text)
+}
+
+/// Text of a file as a model reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadableText {
+    /// With pictures of the characters that cannot be shown.
+    pub text: String,
+    /// Empty for plain UTF-8.
+    pub encoding: String,
+}
+
+/// Decodes the beginning of a file, whose last character may be cut when `cut` is set.
+///
+/// # Errors
+/// The reason why it is not shown.
+pub fn readable(bytes: &[u8], cut: bool) -> Result<ReadableText, String> {
+    let whole = match std::str::from_utf8(bytes) {
+        Err(e) if cut && e.error_len().is_none() => e.valid_up_to(),
+        _ => bytes.len(),
+    };
+    let text = Text::decode(&bytes[..whole]).map_err(|why| why.to_string())?;
+    Ok(ReadableText { text: Shown::of(&text.text).text.into_owned(), encoding: text.label() })
+}
+
+fn decode(
+    bytes: &[u8],
+    known: Option<&'static encoding_rs::Encoding>,
+) -> Result<(Encoding, String), NotText> {
     if let Some(decoded) = utf16::decode(bytes) {
         return decoded;
     }
     if is_binary(&bytes[..bytes.len().min(HEAD)]) {
         return Err(NotText::Binary);
     }
-    if let Ok(text) = std::str::from_utf8(bytes) {
+    let utf8 = std::str::from_utf8(bytes);
+    if let Some(known) = known.filter(|_| bytes.is_ascii() || utf8.is_err())
+        && let Some(text) = exactly(known, bytes)
+    {
+        return Ok((Encoding::Legacy(known), text));
+    }
+    if let Ok(text) = utf8 {
         if let Some(text) = iso_2022_jp(bytes) {
             return Ok((Encoding::Legacy(ISO_2022_JP), text));
         }
