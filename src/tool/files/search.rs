@@ -222,7 +222,10 @@ fn grep(pattern: &str, args: &Args, walk: &SearchWalk<'_>) -> Result<ToolOutput,
         })?;
     } else {
         let opened = beneath::open_file(walk.place, cx)?;
-        one(&mut searcher, &matcher, opened.file, &walk.place.name, &mut hits, cx);
+        let name = &walk.place.name;
+        if !one(&mut searcher, &matcher, opened.file, name, &mut hits, cx) {
+            hits.skipped(name);
+        }
     }
     if cx.cancel.is_cancelled() {
         return Err(ToolError::Interrupted(hits.finish().0));
@@ -232,6 +235,7 @@ fn grep(pattern: &str, args: &Args, walk: &SearchWalk<'_>) -> Result<ToolOutput,
     Ok(ToolOutput::text(text).show(Display::Measure { text: words }))
 }
 
+/// Searches a file; `false`: it is no text.
 fn one(
     searcher: &mut Searcher,
     matcher: &RegexMatcher,
@@ -239,36 +243,37 @@ fn one(
     name: &str,
     hits: &mut Hits,
     cx: &ToolCx,
-) {
+) -> bool {
     hits.file(name);
     // Errors: a line beyond the limit, or the file went bad while it was read.
-    if look(searcher, matcher, file, MatchSink { hits, matcher, cx }).is_err() {
+    look(searcher, matcher, file, MatchSink { hits, matcher, cx }).unwrap_or_else(|_| {
         hits.skipped(name);
-    }
+        true
+    })
 }
 
-/// Searches the text of a file; one that is no text has no hit. A file that is not held whole is searched as UTF-8, or as
+/// Searches the text of a file; `false`: it is none. A file that is not held whole is searched as UTF-8, or as
 /// UTF-16 when it has its mark.
 fn look(
     searcher: &mut Searcher,
     matcher: &RegexMatcher,
     mut file: std::fs::File,
     sink: MatchSink<'_>,
-) -> std::io::Result<()> {
+) -> std::io::Result<bool> {
     let mut bytes = Vec::new();
     (&mut file).take(HELD + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 <= HELD {
         return match Text::decode(&bytes) {
-            Ok(text) => searcher.search_slice(matcher, text.text.as_bytes(), sink),
-            Err(_) => Ok(()),
+            Ok(text) => searcher.search_slice(matcher, text.text.as_bytes(), sink).map(|()| true),
+            Err(_) => Ok(false),
         };
     }
     if is_binary(&bytes[..8192]) {
-        return Ok(());
+        return Ok(false);
     }
     drop(bytes);
     file.rewind()?;
-    searcher.search_file(matcher, &file, sink)
+    searcher.search_file(matcher, &file, sink).map(|()| true)
 }
 
 fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> {

@@ -82,6 +82,8 @@ async fn w20_every_text_is_searched_and_shown_where_it_matches() {
     let wanted = format!("long\n1:[...] {}needle{} [...]\n", "x".repeat(100), "y".repeat(294));
     assert!(said.contains(&wanted), "{said}");
     assert!(b.say(&Search, json!({"pattern": "café “"})).await.contains("latin\n1:"));
+    let said = b.say(&Search, json!({"pattern": "needle", "path": "binary"})).await;
+    assert_eq!(said, "nothing found\n[not searched completely: binary]\n");
     // A value of which the name is cut away is still known as one.
     let b = Bench::new().mask(std::sync::Arc::new(|text: &str| {
         let at = text.find("key=").map(|at| at + 4);

@@ -195,8 +195,45 @@ pub(crate) fn legacy_of(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> 
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
     let guess = detector.guess(None, Utf8Detection::Deny);
+    let guess = if is_western(guess, bytes) { WINDOWS_1252 } else { guess };
     // Two bytes of an East Asian text may look like a character of UTF-8 by chance; in one of single bytes that is rare.
     (!guess.is_single_byte() || good < bad).then_some(guess)
+}
+
+/// Encodings of other languages in Latin letters.
+const LATIN: [&str; 6] =
+    ["windows-1250", "windows-1254", "windows-1257", "windows-1258", "ISO-8859-2", "ISO-8859-4"];
+/// Different bytes beyond ASCII by which a language is not known yet.
+const FEW: usize = 3;
+
+/// Says whether windows-1252 is more likely than `guess`, another encoding of Latin letters: a few signs such as a pound or a
+/// plus-minus that stand alone, or letters within words, are no text of Central Europe.
+fn is_western(guess: &'static encoding_rs::Encoding, bytes: &[u8]) -> bool {
+    let mut beyond: Vec<u8> = bytes.iter().copied().filter(|b| !b.is_ascii()).collect();
+    beyond.sort_unstable();
+    beyond.dedup();
+    if !LATIN.contains(&guess.name()) || beyond.len() > FEW {
+        return false;
+    }
+    let text = WINDOWS_1252.decode_without_bom_handling(bytes).0;
+    let mut before = ' ';
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let apart = !before.is_alphabetic() && !rest.peek().is_some_and(|c| c.is_alphabetic());
+        let fits = match c {
+            '\0'..='\x7f' => true,
+            // Letters of Iceland alone, in whose place Turkish and Polish have frequent ones.
+            'ð' | 'þ' | 'ý' | 'Ð' | 'Þ' | 'Ý' | '\u{80}'..='\u{9f}' => false,
+            '«' | '»' | '¿' | '¡' | '©' | '®' | '°' | '§' | '\u{2010}'..='\u{203a}' | '™' => true,
+            'ª' | 'º' => apart,
+            c => c.is_alphabetic() || apart,
+        };
+        if !fits {
+            return false;
+        }
+        before = c;
+    }
+    true
 }
 
 /// Text in `encoding`, or in one of its kin that gives the same bytes again.
@@ -256,8 +293,8 @@ fn by_piece(encoding: &'static encoding_rs::Encoding, bytes: &[u8]) -> String {
 
 /// Text that switches to Japanese characters with escapes, all in ASCII (RFC 1468).
 fn iso_2022_jp(bytes: &[u8]) -> Option<String> {
-    let switches = bytes.is_ascii() && memchr::memmem::find(bytes, b"\x1b$").is_some();
-    exactly(ISO_2022_JP, bytes).filter(|text| switches && !text.is_ascii())
+    memchr::memmem::find(bytes, b"\x1b$").filter(|_| bytes.is_ascii())?;
+    exactly(ISO_2022_JP, bytes).filter(|text| !text.is_ascii())
 }
 
 /// Bytes of `text`, which has no stray bytes.
@@ -293,11 +330,15 @@ fn with_strays(text: &str, mut encode: impl FnMut(&str) -> Result<Vec<u8>, char>
     Ok(bytes)
 }
 
-/// A piece of a file or an output as text to look at: UTF-8, or else `encoding`. Unlike [`Text::decode`] it loses bytes.
+/// A piece of a file or an output as text to look at: UTF-8 or UTF-16, or else `encoding`. Unlike [`Text::decode`] it loses
+/// bytes.
 pub(crate) fn lossy<'b>(
     bytes: &'b [u8],
     encoding: Option<&'static encoding_rs::Encoding>,
 ) -> std::borrow::Cow<'b, str> {
+    if let Some(Ok((_, text))) = utf16::decode(bytes) {
+        return hide_strays(&text).into();
+    }
     match (std::str::from_utf8(bytes), encoding) {
         (Ok(text), _) => text.into(),
         (Err(_), None) => String::from_utf8_lossy(bytes),

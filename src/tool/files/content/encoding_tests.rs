@@ -13,7 +13,7 @@ fn w13_encodings_are_told_apart() {
         (b"\xff\xfea\0\n\0", utf16(false, true), "a\n"),
         (b"\xfe\xff\0a", utf16(true, true), "a"),
         (b"h\0i\0 \0y\0o\0u\0\n\0", utf16(false, false), "hi you\n"),
-        (b"\0h\0i\0\n", utf16(true, false), "hi\n"),
+        (b"\0h\0i\0\n\0!", utf16(true, false), "hi\n!"),
         (b"k\xe4se", latin, "käse"),
         (b"\x93quoted\x94 \x96 5 \x80\n", latin, "“quoted” – 5 €\n"),
         (b"caf\xe9", latin, "café"),
@@ -23,6 +23,7 @@ fn w13_encodings_are_told_apart() {
         // Names with zeros between them.
         (b"abc\0def\0", Encoding::Utf8, "abc\0def\0"),
         (b"a\0bc\0d\0", Encoding::Utf8, "a\0bc\0d\0"),
+        (b"a\0b\0", Encoding::Utf8, "a\0b\0"),
     ];
     for (bytes, encoding, text) in rows {
         let got = Text::decode(bytes).unwrap();
@@ -63,6 +64,39 @@ fn w20_a_character_that_the_encoding_lacks_is_named_and_never_replaced() {
         assert_eq!(file.encode_file(text), Err(lacking), "{text}");
     }
     assert_eq!(Text::decode(b"k\xe4se").unwrap().encode_file("5 €"), Ok(b"5 \x80".to_vec()));
+}
+
+/// A few characters tell no language: signs and letters of Western Europe are the likeliest.
+#[test]
+fn w20_few_characters_are_of_western_europe() {
+    for text in [
+        "naïve\n",
+        "£5\n",
+        "µm ± 3 ×\n",
+        "µ",
+        "«oui»\n",
+        "½ cup, ¼ cup\n",
+        "10 °C and 20 °F\n",
+        "// © 2020 Müller\n",
+        "it’s a “test” – really…\n",
+        "§ 3\n",
+        "señor\n",
+        "café",
+    ] {
+        let bytes = WINDOWS_1252.encode(text).0.into_owned();
+        let got = Text::decode(&bytes).unwrap();
+        assert_eq!((got.label().as_str(), got.text.as_str()), ("windows-1252", text));
+    }
+    for (encoding, text) in [
+        (encoding_rs::WINDOWS_1250, "błąd\n"),
+        (encoding_rs::WINDOWS_1254, "şğı\n"),
+        (encoding_rs::WINDOWS_1251, "ошибка\n"),
+        (encoding_rs::GBK, "// 错误\n"),
+        (encoding_rs::SHIFT_JIS, "// 日本\n"),
+    ] {
+        let bytes = encoding.encode(text).0.into_owned();
+        assert_eq!(Text::decode(&bytes).unwrap().text, text);
+    }
 }
 
 #[test]

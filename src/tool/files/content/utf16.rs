@@ -87,7 +87,8 @@ fn bare(bytes: &[u8]) -> Option<bool> {
     // Else zeros may separate names of an odd length, or numbers of 16 bits be stored.
     let latin = share(|c| matches!(c, ' '..='~' | '\t' | '\n' | '\r'), 75);
     let words = crate::text::is_binary(units.as_flattened()) && share(is_written, 95);
-    (latin || words).then_some(big)
+    // Without any blank, they are names of one letter.
+    (text.contains(char::is_whitespace) && (latin || words)).then_some(big)
 }
 
 /// Characters of words of any language, and what stands between them.

@@ -96,10 +96,7 @@ impl Capture {
             self.head.append(&mut self.tail);
         }
         let encoding = legacy_of(&self.head).filter(|_| !binary);
-        let clean = |bytes| match encoding {
-            Some(encoding) => text::clean(lossy(bytes, Some(encoding)).as_bytes()),
-            None => text::clean(bytes),
-        };
+        let clean = |bytes| text::clean(lossy(bytes, encoding).as_bytes());
         let (mut head, tail) = if gap > 0 {
             (clean(&self.head), clean(after_line_end(&self.tail)))
         } else {

@@ -86,6 +86,14 @@ async fn w20_zeros_and_legacy_encodings_are_shown() {
     assert!(page.contains(&text.model), "{page}");
     let text = feed(&bench, b"\x93Gr\xfc\xdfe\x94 aus \xd6sterreich\n", 7);
     assert_eq!(text.model, "“Grüße” aus Österreich\n");
+    // UTF-16 with and without its mark, and names of one letter.
+    for (bytes, shown) in [
+        (&b"\xff\xfeh\0i\0\n\0"[..], "hi\n"),
+        (b"h\0i\0 \0y\0o\0u\0\r\0\n\0", "hi you\n"),
+        (b"a\0b\0c\0", "a\u{2400}b\u{2400}c\u{2400}"),
+    ] {
+        assert_eq!(feed(&bench, bytes, 3).model, shown);
+    }
     // Binary output: the result says how its bytes are seen, and they are.
     let bytes: Vec<u8> = (0..=255u8).cycle().take(5_000).collect();
     let text = feed(&bench, &bytes, 999);
