@@ -105,9 +105,12 @@ pub fn is_duration_note(line: &str) -> bool {
 /// How a [`Spill::pointer`] begins.
 const POINTER: &str = "read_file can page the whole";
 
-/// A line of a result without the [`Spill::pointer`] in it, whose file has another name for each call.
+/// How a pointer to binary output begins.
+const BYTES_POINTER: &str = "read_file with byte=0 shows its bytes";
+
+/// A line of a result without the pointer in it, whose file has another name for each call.
 pub fn without_pointer(line: &str) -> &str {
-    line.find(POINTER).map_or(line, |at| &line[..at])
+    [POINTER, BYTES_POINTER].iter().find_map(|p| line.find(p)).map_or(line, |at| &line[..at])
 }
 
 /// The file that a line of [`cut_middle`] with a [`Spill::pointer`] names.
@@ -207,12 +210,16 @@ impl Spill {
 
     /// For the model: how to read the whole.
     pub fn pointer(&self) -> String {
-        let capped = if self.dropped > 0 {
-            format!(" (without its last {})", human(self.dropped))
-        } else {
-            String::new()
-        };
-        format!("{POINTER}{capped}: {}", self.path.display())
+        format!("{POINTER}{}: {}", self.capped(), self.path.display())
+    }
+
+    /// For the model: how to see the bytes of what is no text.
+    pub(crate) fn bytes_pointer(&self) -> String {
+        format!("{BYTES_POINTER}{}: {}", self.capped(), self.path.display())
+    }
+
+    fn capped(&self) -> String {
+        if self.dropped > 0 { format!(" (without its last {})", human(self.dropped)) } else { String::new() }
     }
 }
 

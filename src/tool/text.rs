@@ -1,5 +1,5 @@
 //! Bytes of the world made into text for a model: no escapes, no control characters but `\n` and `\t`,
-//! no broken UTF-8. Raw bytes stay in files.
+//! no broken UTF-8. Zeros become visible, because they separate names. Raw bytes stay in files.
 
 use std::borrow::Cow;
 
@@ -7,6 +7,8 @@ use std::borrow::Cow;
 const STRING_MAX: usize = 4096;
 /// A line without end is passed on in pieces of this many bytes.
 const LINE_MAX: usize = 64 * 1024;
+/// Zeros in a row that no text has.
+const ZEROS: usize = 64;
 
 /// Where in an escape sequence the stream is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +26,7 @@ enum State {
 }
 
 /// Cleans a stream of terminal output piece by piece: escape sequences go, carriage return starts the
-/// line anew, backspace takes a character back, other controls are dropped.
+/// line anew, backspace takes a character back, a zero becomes `␀`, other controls are dropped.
 #[derive(Debug, Default)]
 pub struct Cleaner {
     state: State,
@@ -145,8 +147,10 @@ impl Cleaner {
             '\u{1b}' => self.state = State::Escape,
             '\u{9b}' => self.state = State::Csi,
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = State::String(0),
-            c if c.is_control() && c != '\t' => {}
+            c if c.is_control() && c != '\t' && c != '\0' => {}
             c => {
+                // It separates names.
+                let c = if c == '\0' { picture(c) } else { c };
                 if std::mem::take(&mut self.returned) {
                     self.line.clear();
                 }
@@ -169,30 +173,86 @@ pub fn clean(bytes: &[u8]) -> String {
     out
 }
 
+/// Bytes of an output as text: UTF-8, or else the legacy encoding that they are most likely in. Bytes may be lost.
+pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    let encoding = crate::files::legacy_of(bytes).filter(|_| !is_binary(&bytes[..bytes.len().min(8192)]));
+    crate::files::lossy(bytes, encoding)
+}
+
 /// Text of a file with its control characters made visible instead of dropped (`␛`, `␍`), so that the
 /// model sees that they are there. `\n` and `\t` stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let odd = |c: char| c.is_control() && c != '\n' && c != '\t';
-    if !text.contains(odd) {
+    if text.chars().all(|c| picture(c) == c) {
         return Cow::Borrowed(text);
     }
-    let picture = |c: char| match c {
-        c if !odd(c) => c,
-        '\u{7f}' => '\u{2421}',
-        c if (c as u32) < 0x20 => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
-        _ => '\u{fffd}',
-    };
     Cow::Owned(text.chars().map(picture).collect())
 }
 
-/// Whether the start of a file looks like something that is not text.
+/// The character that stands for `c` where it is shown: a picture for a control character.
+pub(crate) fn picture(c: char) -> char {
+    match c {
+        '\n' | '\t' => c,
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        '\u{80}'..='\u{9f}' => '\u{fffd}',
+        c => c,
+    }
+}
+
+/// Says whether [`picture`] may have made it.
+pub(crate) fn is_picture(c: char) -> bool {
+    matches!(c, '\u{2400}'..='\u{2421}' | '\u{fffd}')
+}
+
+/// Control characters that are in no text: all but those of terminals and printers.
+pub(crate) fn is_odd(c: char) -> bool {
+    matches!(c, '\u{1}'..='\u{6}' | '\u{e}'..='\u{1a}' | '\u{1c}'..='\u{1f}')
+}
+
+/// First bytes of content that is no text, and its name.
+const KINDS: [(&[u8], &str); 15] = [
+    (b"\x7fELF", "an ELF program or library"),
+    (b"PK\x03\x04", "a zip archive (or office document)"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"\x28\xb5\x2f\xfd", "zstd data"),
+    (b"\xfd7zXZ", "xz data"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"\0asm", "a WebAssembly module"),
+    (b"\xca\xfe\xba\xbe", "Java or Mach-O code"),
+    (b"\xcf\xfa\xed\xfe", "a Mach-O program"),
+    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    // Text may begin like these.
+    (b"%PDF-", "a PDF document"),
+    (b"BZh", "bzip2 data"),
+    (b"OggS", "Ogg media"),
+    (b"RIFF", "RIFF media"),
+];
+
+/// The name of the kind of content that begins with `head` and is no text.
+pub(crate) fn kind(head: &[u8]) -> &'static str {
+    KINDS.iter().find(|(magic, _)| head.starts_with(magic)).map_or("binary data", |(_, kind)| kind)
+}
+
+/// Whether the start of a file or of an output looks like something that is not text. Zeros are no sign of it, as long as
+/// they stand between other characters: they separate names.
 pub fn is_binary(head: &[u8]) -> bool {
     if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
         return false;
     }
-    let odd =
-        head.iter().filter(|b| **b < 0x20 && !matches!(**b, b'\n' | b'\t' | b'\r' | 0x0c | 0x1b)).count();
-    head.contains(&0) || odd * 10 > head.len()
+    let text_may_begin_so = |magic: &[u8]| magic.iter().all(|b| matches!(b, b' '..=b'~'));
+    if KINDS.iter().any(|(magic, _)| !text_may_begin_so(magic) && head.starts_with(magic)) {
+        return true;
+    }
+    let zeros = head.iter().filter(|b| **b == 0).count();
+    let odd = head.iter().filter(|b| is_odd(char::from(**b))).count();
+    // The last character may be cut.
+    let utf8 = std::str::from_utf8(head).map_or_else(|e| e.error_len().is_none(), |_| true);
+    // Compressed data has a tenth.
+    let most = if utf8 { 10 } else { 50 };
+    zeros * 2 > head.len()
+        || odd * most > head.len() - zeros
+        || head.split(|b| *b != 0).any(|zeros| zeros.len() >= ZEROS)
 }
 
 #[cfg(test)]

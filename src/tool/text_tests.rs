@@ -23,7 +23,7 @@ fn t4_known_shapes() {
         ("\u{9d}0;t\u{9c}x".as_bytes(), "x"),
         (b"\xff\xfe", "\u{fffd}\u{fffd}"),
         (b"\xe2\x82", "\u{fffd}"),
-        (b"a\0b\x7fc", "abc"),
+        (b"a\0b\x7fc", "a␀bc"),
         // A title that never ends must not swallow the rest.
         (b"\x1b]0;never\nnext", "\nnext"),
         (b"\x1b[31\x1b[1mx", "x"),

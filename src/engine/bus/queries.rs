@@ -176,7 +176,7 @@ fn output(
         return Ok(ReplyEvent::ToolOutputReply {
             call_id,
             // The spill file is not redacted.
-            text: redact(&String::from_utf8_lossy(&bytes)),
+            text: redact(&tiller_tool::text::decoded(&bytes)),
             images: Vec::new(),
         });
     }

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use tiller_fs::beneath;
 use tiller_protocol::mask::has_mask;
 use tiller_protocol::{Attachment, Message, Notice, NoticeKind, Part, names};
-use tiller_tool::files::masked_part;
+use tiller_tool::files::{ReadableText, masked_part, readable};
 use tiller_tool::{MASKED, Workspace};
 
 /// Bytes of text taken of one file.
@@ -139,13 +139,11 @@ fn read(path: &str, lines: Option<(u32, u32)>, workspace: &Workspace) -> Result<
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
         return Ok(Content::Image(Part::Image { media_type: media_type.into(), data }));
     }
-    if bytes[..bytes.len().min(8192)].contains(&0) {
-        return Err(refuse(path, "it is a binary file"));
-    }
-    let text = String::from_utf8_lossy(&bytes);
+    let cut = meta.len() > SCAN;
+    let file = readable(&bytes, cut).map_err(|why| refuse(path, why))?;
     match lines {
-        None => Ok(Content::Text(whole(path, &text, meta.len(), workspace))),
-        Some((from, to)) => range(path, &text, from, to, workspace).map(Content::Text),
+        None => Ok(Content::Text(whole(path, &file, cut.then_some(meta.len()), workspace))),
+        Some((from, to)) => range(path, &file, from, to, workspace).map(Content::Text),
     }
 }
 
@@ -159,20 +157,36 @@ fn is_image(bytes: &[u8]) -> bool {
     )
 }
 
-fn whole(path: &str, text: &str, size: u64, workspace: &Workspace) -> String {
+/// Says how the file is stored, where it is not plain UTF-8.
+fn encoding(file: &ReadableText) -> String {
+    if file.encoding.is_empty() { String::new() } else { format!(" encoding=\"{}\"", file.encoding) }
+}
+
+/// `size`: bytes of a file that was not read to its end.
+fn whole(path: &str, file: &ReadableText, size: Option<u64>, workspace: &Workspace) -> String {
+    let text = &file.text;
     let end = text.floor_char_boundary(usize::try_from(FILE).unwrap_or(usize::MAX));
+    let size = size.unwrap_or(text.len() as u64);
     let mark = if (end as u64) < size {
         format!("\n[... cut: the first {end} of {size} bytes; read_file shows the rest ...]")
     } else {
         String::new()
     };
     format!(
-        "<file path=\"{path}\">\n{}{mark}\n</file>",
+        "<file path=\"{path}\"{}>\n{}{mark}\n</file>",
+        encoding(file),
         masked_part(path, text, 0..end, workspace).trim_end_matches('\n')
     )
 }
 
-fn range(path: &str, text: &str, from: u32, to: u32, workspace: &Workspace) -> Result<String, Notice> {
+fn range(
+    path: &str,
+    file: &ReadableText,
+    from: u32,
+    to: u32,
+    workspace: &Workspace,
+) -> Result<String, Notice> {
+    let (text, encoding) = (&file.text, encoding(file));
     let (first, last) = (from.max(1) as usize, to as usize);
     let lines: Vec<&str> =
         text.split_inclusive('\n').skip(first - 1).take((last + 1).saturating_sub(first)).collect();
@@ -187,7 +201,7 @@ fn range(path: &str, text: &str, from: u32, to: u32, workspace: &Workspace) -> R
     let body = body.strip_suffix('\n').unwrap_or(&body);
     let body = body.strip_suffix('\r').unwrap_or(body);
     let last = first + lines.len() - 1;
-    Ok(format!("<file path=\"{path}\" lines=\"{first}-{last}\">\n{body}{mark}\n</file>"))
+    Ok(format!("<file path=\"{path}\" lines=\"{first}-{last}\"{encoding}>\n{body}{mark}\n</file>"))
 }
 
 fn folder(path: &str, judged: &Path) -> std::io::Result<String> {

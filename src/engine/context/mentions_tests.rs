@@ -94,6 +94,25 @@ fn a_mention_that_fails_stops_the_send_and_says_why() {
 }
 
 #[test]
+fn w20_files_in_any_encoding_are_attached_as_read_file_shows_them() {
+    let tmp = tempfile::tempdir().unwrap();
+    let wide: Vec<u8> = "\u{feff}wide\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (name, bytes, shown) in [
+        ("latin", &b"\x93quoted\x94 caf\xe9\n"[..], " encoding=\"windows-1252\">\n“quoted” café\n"),
+        ("zeros", b"a\0b\x1b[m\n", ">\na\u{2400}b\u{241b}[m\n"),
+        ("wide", &wide, " encoding=\"UTF-16 LE\">\nwide\r\n"),
+        ("returns", b"one\rtwo\r", ">\none\ntwo\n"),
+    ] {
+        std::fs::write(tmp.path().join(name), bytes).unwrap();
+        let got = send("x", vec![file("@f", name, None)], tmp.path()).unwrap();
+        let wanted = format!("x\n\n<file path=\"{name}\"{}\n</file>", shown.trim_end_matches('\n'));
+        assert_eq!(text(&got), wanted);
+    }
+    let got = send("x", vec![file("@f", "returns", Some((2, 2)))], tmp.path()).unwrap();
+    assert!(text(&got).ends_with("<file path=\"returns\" lines=\"2-2\">\ntwo\n</file>"), "{}", text(&got));
+}
+
+#[test]
 fn huge_files_are_cut_with_a_mark() {
     let tmp = tempfile::tempdir().unwrap();
     std::fs::write(tmp.path().join("big"), "line of text\n".repeat(100_000)).unwrap();

@@ -11,7 +11,7 @@ use tiller_fs::beneath;
 use tiller_protocol::mask::has_mask;
 use tiller_protocol::tool::FileDiff;
 use tiller_protocol::{ChangeKind, EntryId, OpId};
-use tiller_tool::files::Masks;
+use tiller_tool::files::{Masks, decoded};
 
 use crate::lock::lock;
 
@@ -147,8 +147,7 @@ pub(crate) fn since(root: &Path, path: &str, before: Option<&[u8]>) -> Since {
         (Some(_), None) => ChangeKind::Deleted,
         (Some(_), Some(_)) => ChangeKind::Modified,
     };
-    let text = |b: &[u8]| std::str::from_utf8(b).ok().map(str::to_owned);
-    let (old, new) = (text(before.unwrap_or_default()), text(now.as_deref().unwrap_or_default()));
+    let (old, new) = (decoded(before.unwrap_or_default()), decoded(now.as_deref().unwrap_or_default()));
     let (Some(old), Some(new)) = (old, new) else {
         return Since::Changed(FileDiff {
             path: path.into(),
@@ -169,7 +168,7 @@ pub(crate) fn since(root: &Path, path: &str, before: Option<&[u8]>) -> Since {
 /// record does not hold. `kept`: the state before the turn, as in [`FilesBefore`].
 pub(crate) fn masks(kept: Option<&Option<Arc<[u8]>>>, hunk: &str) -> Masks {
     let Some(was) = kept else { return Masks::Value };
-    let was = was.as_deref().and_then(|b| std::str::from_utf8(b).ok()).unwrap_or_default();
+    let was = was.as_deref().and_then(decoded).unwrap_or_default();
     let known: HashSet<&str> = was.lines().collect();
     let mut old = hunk.lines().filter_map(|l| l.strip_prefix(['-', ' '])).filter(|l| has_mask(l));
     if old.all(|l| known.contains(l)) { Masks::Text } else { Masks::Value }

@@ -104,3 +104,12 @@ fn a_copy_is_saved_of_names_that_are_not_utf_8() {
     assert_eq!(copies.len(), 1, "{copies:?}");
     assert_eq!(std::fs::read_to_string(&copies[0]).unwrap(), "theirs");
 }
+
+/// W20: a file in a legacy encoding has lines.
+#[test]
+fn w20_a_file_in_a_legacy_encoding_is_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("f"), b"\x93one\x94\nd\xe9j\xe0 lu\n\x80 5\n").unwrap();
+    let diff = changed(since(dir.path(), "f", Some(b"\x93one\x94\nd\xe9j\xe0 vu\n\x80 5\n")));
+    assert!(diff.diff.contains(" “one”\n-déjà vu\n+déjà lu\n € 5\n"), "{}", diff.diff);
+}

@@ -18,8 +18,6 @@ use crate::{PackSource, Skills, Sources};
 const REMARKS: usize = 100;
 /// Remarks of one pack that forbid to install it, at most. They are kept apart from the others.
 const REFUSED: usize = 20;
-/// Bytes of a file by which `read_file` tells text from other content.
-const HEAD: usize = 8192;
 /// Bytes of a file in which its first line is looked for.
 const FIRST: usize = 400;
 /// Endings of files that are programs.
@@ -345,23 +343,19 @@ pub(super) fn first_line(bytes: &[u8]) -> String {
 
 /// A file as the text that a tool can show a model; `None`: no tool shows it. Bytes that are not UTF-8 do not hide the rest.
 fn text_of(bytes: &[u8]) -> Option<String> {
-    let wide = |of: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
-        String::from_utf16_lossy(&units)
-    };
-    let decoded = match bytes {
-        [0xff, 0xfe, ..] => wide(u16::from_le_bytes),
-        [0xfe, 0xff, ..] => wide(u16::from_be_bytes),
-        // `skill_view` looks at all of a file, `read_file` at its beginning, and then requires UTF-8.
-        _ if !is_binary(bytes) => return Some(String::from_utf8_lossy(bytes).into_owned()),
-        _ if !is_binary(&bytes[..bytes.len().min(HEAD)]) => {
-            return std::str::from_utf8(bytes).ok().map(str::to_owned);
-        }
-        _ => return None,
-    };
-    // `skill_view` reads UTF-16 as UTF-8, without control characters.
-    let narrow = String::from_utf8_lossy(bytes).replace(|c: char| c.is_control() && c != '\n', "");
-    Some(if narrow.contains(is_hidden) { format!("{decoded}\n{narrow}") } else { decoded })
+    // `read_file` and mentions look at the beginning of a file, and find its encoding.
+    let read = tiller_tool::files::decoded(bytes);
+    // `skill_view` looks at all of it, and reads it as UTF-8.
+    let viewed = (!is_binary(bytes)).then(|| String::from_utf8_lossy(bytes));
+    let viewed = viewed.map(|text| text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned());
+    let (Some(read), Some(viewed)) = (&read, &viewed) else { return read.or(viewed) };
+    // Without the control characters between those of UTF-16.
+    let narrow = viewed.replace(|c: char| c.is_control() && c != '\n', "");
+    Some(if viewed != read && narrow.contains(is_hidden) {
+        format!("{read}\n{narrow}")
+    } else {
+        read.clone()
+    })
 }
 
 /// All files below a folder with their hashes, by path.

@@ -386,6 +386,15 @@ fn no_crowd_of_odd_lines_no_size_and_no_odd_byte_lets_invisible_text_pass() {
     {
         refused(format!("te{hidden}xt\n").as_bytes());
     }
+    // The encoding can be any in which `read_file` finds text.
+    let wide: Vec<u8> = "text\u{200b}\n".repeat(9).encode_utf16().flat_map(u16::to_le_bytes).collect();
+    refused(&wide);
+    // A space of no width in GB18030, behind Chinese text.
+    let mut chinese =
+        b"\xd5\xe2\xca\xc7\xd2\xbb\xb8\xf6\xd3\xc3\xd6\xd0\xce\xc4\xd0\xb4\xb5\xc4\xce\xc4\xbc\xfe\n"
+            .repeat(9);
+    chinese.extend(b"\x81\x36\xa4\x37\n");
+    refused(&chinese);
     // What no tool shows as text is not looked through, and a byte order mark at the beginning is none.
     let wide: Vec<u8> = "\u{feff}text\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     for bytes in [&b"\x7fELF\0\xe2\x80\x8b"[..], "\u{feff}text\n".as_bytes(), wide.as_slice()] {

@@ -44,6 +44,8 @@ pub struct Workspace {
     pub(crate) publishes: Option<crate::files::Publishes>,
     /// Hash of each file (absolute path) as the agent last read or wrote it.
     pub seen: Mutex<HashMap<PathBuf, SeenFile>>,
+    /// The legacy encodings in which the agent has read files, by path. An edit can leave too little text to find them again.
+    pub(crate) encodings: Mutex<HashMap<PathBuf, &'static encoding_rs::Encoding>>,
 }
 
 /// A file as the agent knows it.
@@ -78,6 +80,7 @@ impl Workspace {
             declared: crate::files::path::declared::DeclaredPaths::default(),
             publishes: None,
             seen: Mutex::new(HashMap::new()),
+            encodings: Mutex::new(HashMap::new()),
         })
     }
 

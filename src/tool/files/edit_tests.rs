@@ -100,8 +100,11 @@ async fn write_file_keeps_what_the_file_was_like() {
     assert_eq!(std::fs::read_to_string(b.root.join("new/deep/n.txt")).unwrap(), "n\n");
     b.file("l", b"\xe4\n");
     b.say(&ReadFile, json!({"path": "l"})).await;
-    let said = b.say(&EditFile, json!({"path": "l", "old": "ä", "new": "€"})).await;
-    assert!(said.contains("Latin-1, which cannot encode '€'"), "{said}");
+    let said = b.say(&EditFile, json!({"path": "l", "old": "ä", "new": "ä, 漢"})).await;
+    assert!(said.contains("windows-1252, which cannot encode '漢' (U+6F22); nothing was changed"), "{said}");
+    assert_eq!(std::fs::read(b.root.join("l")).unwrap(), b"\xe4\n");
+    assert!(b.say(&EditFile, json!({"path": "l", "old": "ä", "new": "5 €"})).await.starts_with("edited"));
+    assert_eq!(std::fs::read(b.root.join("l")).unwrap(), b"5 \x80\n");
 }
 
 #[tokio::test]
@@ -177,4 +180,22 @@ async fn a_binary_file_is_never_shown_as_text_and_is_replaced_at_the_second_try(
     assert!(b.say(&EditFile, edit).await.contains("cannot be edited by lines"));
     assert!(b.say(&WriteFile, args).await.starts_with("wrote x.dat"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "text now\n");
+}
+
+/// An edit may leave too little text to find the encoding again: it stays the one in which the agent reads the file.
+#[tokio::test]
+async fn w20_a_file_stays_in_its_encoding_over_several_edits() {
+    let b = Bench::new();
+    let russian = encoding_rs::WINDOWS_1251.encode("name: Привет, мир и все люди\n").0;
+    let path = b.file("f", &russian);
+    assert!(b.say(&ReadFile, json!({"path": "f"})).await.contains("[windows-1251]"));
+    for (old, new) in [("Привет, мир и все люди", "x"), ("x", "щ"), ("щ", "я and ы")] {
+        let said = b.say(&EditFile, json!({"path": "f", "old": old, "new": new})).await;
+        assert!(said.starts_with("edited"), "{said}");
+        let bytes = encoding_rs::WINDOWS_1251.encode(&format!("name: {new}\n")).0.into_owned();
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{new}");
+    }
+    // Someone else converts it.
+    std::fs::write(&path, "name: я\n").unwrap();
+    assert_eq!(b.say(&ReadFile, json!({"path": "f"})).await, "1\tname: я\n");
 }

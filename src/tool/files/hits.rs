@@ -1,14 +1,22 @@
 //! Collects the hits of a search within bounds.
 
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
-use tokio_util::sync::CancellationToken;
 
+use crate::ToolCx;
+use crate::files::content::encoding::hide_strays;
+use crate::files::masks::MaskedText;
 use crate::text::visible;
 
 /// Matching lines in all and in one file; characters of one line.
 const LINES: usize = 300;
 const LINES_OF_FILE: usize = 100;
 const COLUMNS: usize = 400;
+/// Characters of a long line before its match.
+const BEFORE: usize = 100;
+/// Bytes around the match of a long line in which its secrets are looked for.
+const AROUND: usize = 16 << 10;
 
 /// What was found so far.
 #[derive(Debug)]
@@ -56,7 +64,8 @@ impl Hits {
         self.lines >= LINES || self.text.len() >= self.limit
     }
 
-    fn line(&mut self, number: Option<u64>, mark: char, bytes: &[u8]) {
+    /// Adds a line. Of a long one it adds the part around the byte `at`.
+    fn line(&mut self, number: Option<u64>, mark: char, bytes: &[u8], at: usize, cx: &ToolCx) {
         if let Some(name) = self.heading.take() {
             if !self.text.is_empty() {
                 self.text.push('\n');
@@ -67,11 +76,8 @@ impl Hits {
         } else if std::mem::take(&mut self.gap) {
             self.text.push_str("--\n");
         }
-        let line = String::from_utf8_lossy(&bytes[..bytes.len().min(COLUMNS * 4)]);
-        let line = visible(line.trim_end_matches(['\n', '\r'])).into_owned();
-        let shown: String = line.chars().take(COLUMNS).collect();
-        let rest = if bytes.len() > shown.len() + 2 { " [...]" } else { "" };
-        self.text.push_str(&format!("{}{mark}{shown}{rest}\n", number.unwrap_or(0)));
+        let line = part(bytes, at, cx);
+        self.text.push_str(&format!("{}{mark}{line}\n", number.unwrap_or(0)));
     }
 
     /// The text, and a measure for the screen.
@@ -97,26 +103,53 @@ impl Hits {
     }
 }
 
+/// A line as it is shown, or the part of a long one around the byte `at`. Secrets are masked before the cut: without what
+/// stands before it, a value would not be known as one.
+fn part(bytes: &[u8], at: usize, cx: &ToolCx) -> String {
+    let end = bytes.iter().rposition(|b| !matches!(b, b'\n' | b'\r')).map_or(0, |last| last + 1);
+    let bytes = &bytes[..end];
+    let at = at.min(end);
+    let (from, to) = (at.saturating_sub(AROUND), (at + AROUND).min(end));
+    let mut text = hide_strays(&String::from_utf8_lossy(&bytes[from..at]));
+    let (start, at) = (at, text.len());
+    text.push_str(&hide_strays(&String::from_utf8_lossy(&bytes[start..to])));
+    if from == 0 && to == end && text.chars().nth(COLUMNS).is_none() {
+        return visible(&text).into_owned();
+    }
+    let masked = MaskedText::of(&text, &cx.workspace.secrets);
+    let at = masked.to_shown(at).or_else(|value| masked.to_shown(value.start)).unwrap_or(0);
+    let before = masked.shown()[..at].chars().count();
+    // A match near the start needs no cut there.
+    let cut = if before + BEFORE < COLUMNS { 0 } else { before - BEFORE };
+    let mut rest = masked.shown().chars().skip(cut);
+    let shown: String = rest.by_ref().take(COLUMNS).collect();
+    let head = if from > 0 || cut > 0 { "[...] " } else { "" };
+    let tail = if to < end || rest.next().is_some() { " [...]" } else { "" };
+    format!("{head}{}{tail}", visible(&shown))
+}
+
 /// One file's search.
 pub(crate) struct MatchSink<'a> {
     pub hits: &'a mut Hits,
-    pub cancel: &'a CancellationToken,
+    pub matcher: &'a RegexMatcher,
+    pub cx: &'a ToolCx,
 }
 
 impl Sink for MatchSink<'_> {
     type Error = std::io::Error;
 
     fn matched(&mut self, _: &Searcher, hit: &SinkMatch<'_>) -> Result<bool, Self::Error> {
-        self.hits.line(hit.line_number(), ':', hit.bytes());
+        let at = self.matcher.find(hit.bytes()).ok().flatten().map_or(0, |found| found.start());
+        self.hits.line(hit.line_number(), ':', hit.bytes(), at, self.cx);
         self.hits.lines += 1;
         self.hits.in_file += 1;
         self.hits.cut |= self.hits.in_file >= LINES_OF_FILE;
-        Ok(!self.hits.full() && self.hits.in_file < LINES_OF_FILE && !self.cancel.is_cancelled())
+        Ok(!self.hits.full() && self.hits.in_file < LINES_OF_FILE && !self.cx.cancel.is_cancelled())
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, Self::Error> {
-        self.hits.line(line.line_number(), '-', line.bytes());
-        Ok(!self.cancel.is_cancelled())
+        self.hits.line(line.line_number(), '-', line.bytes(), 0, self.cx);
+        Ok(!self.cx.cancel.is_cancelled())
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, Self::Error> {

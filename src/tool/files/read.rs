@@ -12,7 +12,7 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolOutcome, ToolSet, ToolSpec, Touch};
 
 use crate::files::change::ledger;
-use crate::files::content::encoding::{Text, hide_strays, line_end};
+use crate::files::content::encoding::{self, NotText, hide_strays};
 use crate::files::content::image;
 use crate::files::content::large;
 use crate::files::content::notebook;
@@ -22,11 +22,11 @@ use crate::files::path::beneath::{self, OpenFile};
 use crate::files::path::{Place, declare, resolve};
 use crate::guard::blocking;
 use crate::output::human;
-use crate::text::is_binary;
+use crate::text::{is_binary, kind};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// Files up to this size are read whole (and then known to the ledger).
-pub(super) const HELD: u64 = 16 << 20;
+pub(in crate::files) const HELD: u64 = 16 << 20;
 
 /// The tool.
 pub struct ReadFile;
@@ -120,15 +120,14 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
     if is_notebook && let Some(text) = notebook::render(&bytes) {
         return finish(page(&place.name, &text, range, cx), place, "a notebook; edit its JSON");
     }
-    let decoded = Text::decode(&bytes).filter(|_| !is_binary(&bytes[..bytes.len().min(8192)]));
-    let Some(text) = decoded else {
-        return Ok(ToolOutput::text(describe(place, &bytes, bytes.len() as u64)));
+    let text = match ledger::decode(&cx.workspace, &place.path, &bytes) {
+        Ok(text) => text,
+        Err(NotText::Binary) => return Ok(ToolOutput::text(not_shown(place, &bytes, range, cx))),
+        Err(why) => return Err(ToolError::Tell(format!("{}: not shown, because {why}", place.name))),
     };
-    let mut note = text.label().to_owned();
-    if line_end(&text.text) == "\r\n" {
-        note.push_str(if note.is_empty() { "CRLF line endings" } else { ", CRLF line endings" });
-    }
-    finish(page(&place.name, &hide_strays(&text.text), range, cx), place, &note)
+    let notes = [text.label(), text.ends_label().to_owned()];
+    let notes: Vec<String> = notes.into_iter().filter(|n| !n.is_empty()).collect();
+    finish(page(&place.name, &hide_strays(&text.text), range, cx), place, &notes.join(", "))
 }
 
 /// Masked as a whole: what stands around a page says what on it is secret.
@@ -152,8 +151,9 @@ fn far(
     }
     let mut file = opened.file;
     file.rewind().map_err(|e| ToolError::Tell(format!("{}: {e}", place.name)))?;
-    let page = large::page(file, size, range, cx.limits.page_bytes, &cx.cancel)?;
-    finish(Ok(page), place, "")
+    let encoding = encoding::legacy_of(head);
+    let page = large::page(file, size, range, cx.limits.page_bytes, encoding, &cx.cancel)?;
+    finish(Ok(page), place, encoding.map_or("", |e| e.name()))
 }
 
 fn finish(page: Result<Page, String>, place: &Place, note: &str) -> Result<ToolOutput, ToolError> {
@@ -165,27 +165,30 @@ fn finish(page: Result<Page, String>, place: &Place, note: &str) -> Result<ToolO
     Ok(ToolOutput::text(text).show(Display::Measure { text: words }))
 }
 
+/// Bytes of a page in hexadecimal.
+const HEX: usize = 4096;
+
+/// Content that is no text: its bytes, when the call names the first one, else its kind.
+fn not_shown(place: &Place, bytes: &[u8], range: Range, cx: &ToolCx) -> String {
+    let Some(from) = range.byte else { return describe(place, bytes, bytes.len() as u64) };
+    let from = usize::try_from(from).unwrap_or(usize::MAX).min(bytes.len());
+    // A row has 16 bytes and 78 characters at most.
+    let to = (from + HEX.min(cx.limits.page_bytes / 80 * 16).max(16)).min(bytes.len());
+    let mut text = String::new();
+    for (n, row) in bytes[from..to].chunks(16).enumerate() {
+        let hex: Vec<String> = row.iter().map(|b| format!("{b:02x}")).collect();
+        let ascii: String =
+            row.iter().map(|b| if matches!(b, b' '..=b'~') { char::from(*b) } else { '.' }).collect();
+        text.push_str(&format!("{:08x}  {:<47}  {ascii}\n", from + n * 16, hex.join(" ")));
+    }
+    let more = if to < bytes.len() { format!("next page: byte={to}") } else { "the end".into() };
+    format!("{text}[bytes {from}-{to} of {}, {}; {more}]\n", bytes.len(), kind(bytes))
+}
+
 /// What a file is that is not shown.
 fn describe(place: &Place, head: &[u8], size: u64) -> String {
-    let kinds: &[(&[u8], &str)] = &[
-        (b"\x7fELF", "an ELF program or library"),
-        (b"%PDF-", "a PDF document"),
-        (b"PK\x03\x04", "a zip archive (or office document)"),
-        (b"\x1f\x8b", "gzip data"),
-        (b"\x28\xb5\x2f\xfd", "zstd data"),
-        (b"\xfd7zXZ", "xz data"),
-        (b"BZh", "bzip2 data"),
-        (b"SQLite format 3", "an SQLite database"),
-        (b"\0asm", "a WebAssembly module"),
-        (b"OggS", "Ogg media"),
-        (b"RIFF", "RIFF media"),
-        (b"\xca\xfe\xba\xbe", "Java or Mach-O code"),
-        (b"\xcf\xfa\xed\xfe", "a Mach-O program"),
-    ];
-    let kind =
-        kinds.iter().find(|(magic, _)| head.starts_with(magic)).map_or("binary data", |(_, kind)| kind);
     let first: Vec<String> = head.iter().take(16).map(|b| format!("{b:02x}")).collect();
-    format!("{}: {kind}, {}; not shown. First bytes: {}", place.name, human(size), first.join(" "))
+    format!("{}: {}, {}; not shown. First bytes: {}", place.name, kind(head), human(size), first.join(" "))
 }
 
 /// A missing file, with names in its folder that are like it.

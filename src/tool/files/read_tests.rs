@@ -24,7 +24,7 @@ async fn reads_lines_and_names_what_is_odd() {
         "2\ttwo␛[1m\n[CRLF line endings]\n"
     );
     b.file("l", b"k\xe4se\n");
-    assert_eq!(b.say(&ReadFile, json!({"path": "l"})).await, "1\tkäse\n[Latin-1]\n");
+    assert_eq!(b.say(&ReadFile, json!({"path": "l"})).await, "1\tkäse\n[windows-1252]\n");
     b.file(
         "u",
         [0xff, 0xfe]

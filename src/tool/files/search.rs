@@ -1,5 +1,6 @@
 //! `search`: content by regular expression, files by glob, with ripgrep's own crates.
 
+use std::io::{Read, Seek};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use tiller_protocol::ToolVerb;
@@ -16,11 +17,13 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::hits::{Hits, MatchSink};
+use crate::files::content::encoding::Text;
 use crate::files::path::beneath;
 use crate::files::path::{Place, declare, resolve, show};
+use crate::files::read::HELD;
 use crate::guard::blocking;
 use crate::output::bound;
-use crate::text::visible;
+use crate::text::{is_binary, visible};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// Files that a glob may list, and files that are looked at.
@@ -219,7 +222,10 @@ fn grep(pattern: &str, args: &Args, walk: &SearchWalk<'_>) -> Result<ToolOutput,
         })?;
     } else {
         let opened = beneath::open_file(walk.place, cx)?;
-        one(&mut searcher, &matcher, opened.file, &walk.place.name, &mut hits, cx);
+        let name = &walk.place.name;
+        if !one(&mut searcher, &matcher, opened.file, name, &mut hits, cx) {
+            hits.skipped(name);
+        }
     }
     if cx.cancel.is_cancelled() {
         return Err(ToolError::Interrupted(hits.finish().0));
@@ -229,6 +235,7 @@ fn grep(pattern: &str, args: &Args, walk: &SearchWalk<'_>) -> Result<ToolOutput,
     Ok(ToolOutput::text(text).show(Display::Measure { text: words }))
 }
 
+/// Searches a file; `false`: it is no text.
 fn one(
     searcher: &mut Searcher,
     matcher: &RegexMatcher,
@@ -236,12 +243,37 @@ fn one(
     name: &str,
     hits: &mut Hits,
     cx: &ToolCx,
-) {
+) -> bool {
     hits.file(name);
     // Errors: a line beyond the limit, or the file went bad while it was read.
-    if searcher.search_file(matcher, &file, MatchSink { hits, cancel: &cx.cancel }).is_err() {
+    look(searcher, matcher, file, MatchSink { hits, matcher, cx }).unwrap_or_else(|_| {
         hits.skipped(name);
+        true
+    })
+}
+
+/// Searches the text of a file; `false`: it is none. A file that is not held whole is searched as UTF-8, or as
+/// UTF-16 when it has its mark.
+fn look(
+    searcher: &mut Searcher,
+    matcher: &RegexMatcher,
+    mut file: std::fs::File,
+    sink: MatchSink<'_>,
+) -> std::io::Result<bool> {
+    let mut bytes = Vec::new();
+    (&mut file).take(HELD + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 <= HELD {
+        return match Text::decode(&bytes) {
+            Ok(text) => searcher.search_slice(matcher, text.text.as_bytes(), sink).map(|()| true),
+            Err(_) => Ok(false),
+        };
     }
+    if is_binary(&bytes[..8192]) {
+        return Ok(false);
+    }
+    drop(bytes);
+    file.rewind()?;
+    searcher.search_file(matcher, &file, sink).map(|()| true)
 }
 
 fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> {
@@ -259,7 +291,7 @@ fn searcher(context: usize) -> Searcher {
         .line_number(true)
         .before_context(context)
         .after_context(context)
-        .binary_detection(BinaryDetection::quit(0))
+        .binary_detection(BinaryDetection::none())
         .heap_limit(Some(LINE_BYTES))
         .build()
 }

@@ -59,10 +59,41 @@ async fn w13_a_line_of_100_mb_is_passed_over() {
     let b = Bench::new();
     let file = std::fs::File::create(b.root.join("line")).unwrap();
     // Not zeros, which would be binary: the start is text, the rest is never reached.
-    std::os::unix::fs::FileExt::write_all_at(&file, &vec![b'x'; LINE_BYTES * 2], 0).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &vec![b'x'; LINE_BYTES * 5], 0).unwrap();
     b.file("other", "needle\n");
     let said = b.say(&Search, json!({"pattern": "needle"})).await;
     assert_eq!(said, "other\n1:needle\n[not searched completely: line]\n");
+}
+
+#[tokio::test]
+async fn w20_every_text_is_searched_and_shown_where_it_matches() {
+    let b = Bench::new();
+    b.file("zeros", b"one\0two\nthree needle\0four\n");
+    b.file("latin", b"caf\xe9 \x93needle\x94\n");
+    b.file("returns", b"first\rthe needle\rlast");
+    b.file("binary", [&b"\x7fELF\0needle\n"[..], &[1; 100]].concat());
+    b.file("long", format!("{}needle{}\n", "x".repeat(50_000), "y".repeat(50_000)));
+    let said = b.say(&Search, json!({"pattern": "needle"})).await;
+    for line in ["latin\n1:café “needle”\n", "returns\n2:the needle\n", "zeros\n2:three needle␀four\n"]
+    {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    assert!(!said.contains("binary") && said.len() < 1_000, "{said}");
+    let wanted = format!("long\n1:[...] {}needle{} [...]\n", "x".repeat(100), "y".repeat(294));
+    assert!(said.contains(&wanted), "{said}");
+    assert!(b.say(&Search, json!({"pattern": "café “"})).await.contains("latin\n1:"));
+    let said = b.say(&Search, json!({"pattern": "needle", "path": "binary"})).await;
+    assert_eq!(said, "nothing found\n[not searched completely: binary]\n");
+    // A value of which the name is cut away is still known as one.
+    let b = Bench::new().mask(std::sync::Arc::new(|text: &str| {
+        let at = text.find("key=").map(|at| at + 4);
+        let end = |at: usize| text[at..].find(';').map_or(text.len(), |n| at + n);
+        let secret = |at| tiller_protocol::mask::Secret { range: at..end(at), name: "key" };
+        at.map(secret).into_iter().collect()
+    }));
+    b.file("f", format!("{}key={};needle\n", "x".repeat(600), "1".repeat(1_000)));
+    let said = b.say(&Search, json!({"pattern": "needle|1111$"})).await;
+    assert!(said.contains("[redacted key];needle") && !said.contains("11"), "{said}");
 }
 
 #[tokio::test]

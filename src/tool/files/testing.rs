@@ -38,7 +38,7 @@ pub fn difference(before: &str, after: &str) -> Option<String> {
 
 /// The text of a file, and the file again from this text; `None`: it is not edited as text.
 pub fn decode(bytes: &[u8]) -> Option<(String, Result<Vec<u8>, char>)> {
-    let text = Text::decode(bytes)?;
+    let text = Text::decode(bytes).ok()?;
     let again = text.encode_file(&text.text);
     Some((text.text, again))
 }

@@ -11,7 +11,7 @@ use super::edit::masks_of;
 use crate::files::change::diff;
 use crate::files::change::ledger;
 use crate::files::change::{Edit, Who, adopt_line_ends, apply, counts, current, notes, report};
-use crate::files::masks::restore;
+use crate::files::masks::{pictures, restore};
 use crate::files::path::{Place, declare, to_write};
 use crate::guard::blocking;
 use crate::{Preview, Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -103,7 +103,7 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Option<(Edit, String)>,
     if check {
         ledger::check(cx, &place.path, &place.name, &current.bytes)?;
     }
-    if current.is_binary() {
+    if current.text.is_err() {
         none(&place, true)?;
         // No encoding or line ends to keep: it becomes what was written.
         return Ok(Some((Edit::replace_binary(place, current, &args.content), String::new())));
@@ -111,8 +111,9 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Option<(Edit, String)>,
     let text = current.text(&place.name)?;
     let after = adopt_line_ends(&args.content, text);
     let file = masks_of(&place.name, &[&after], &text.text, cx);
+    let after = pictures::restore(&after, file.shown(), file.shown()).map_err(|u| u.error(&place.name))?;
     let after = restore(&after, &[&file]).map_err(|u| u.error(&place.name, true))?.into_owned();
-    if current.text.as_ref().is_some_and(|t| t.text == after) {
+    if current.text.as_ref().is_ok_and(|t| t.text == after) {
         return Ok(None);
     }
     let notes = notes(&current);

@@ -226,7 +226,7 @@ async fn log(job: &Job, line: Option<usize>, cx: &ToolCx) -> Result<String, Tool
                 bytes
             }
         };
-        let clean = text::clean(&bytes);
+        let clean = text::clean(text::decoded(&bytes).as_bytes());
         let lines: Vec<&str> = clean.lines().collect();
         let last = lines.len().saturating_sub(PAGE);
         let from = line.map_or(last, |l| l.saturating_sub(1)).min(lines.len());

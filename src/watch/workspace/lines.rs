@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use similar::TextDiff;
 use tiller_protocol::{ChangeKind, FileChange, Notice, NoticeKind, Time, Who};
+use tiller_tool::files::decoded;
 
 use super::outside;
 use super::tree::{Diff, Meta};
@@ -188,8 +189,7 @@ impl Texts {
 /// The content of a file, if it is text and not too large.
 pub(crate) fn text(path: &Path) -> Option<Arc<str>> {
     let bytes = tiller_fs::beneath::read(path, outside::TEXT + 1).ok()?;
-    let text = String::from_utf8(bytes).ok().filter(|t| t.len() as u64 <= outside::TEXT);
-    text.filter(|t| !t.contains('\0')).map(Into::into)
+    decoded(&bytes).filter(|_| bytes.len() as u64 <= outside::TEXT).map(Into::into)
 }
 
 /// Unified diff against the committed text, else against `first`; empty when there is no difference. `None`: there is
@@ -203,7 +203,7 @@ pub(crate) fn diff(
     let committed = repo.and_then(|repo| {
         let inside = full.strip_prefix(&repo.work).ok()?.to_str()?;
         let blob = repo.run(&["cat-file", "blob", &format!("HEAD:{inside}")], Duration::from_secs(5)).ok()?;
-        String::from_utf8(blob).ok()
+        decoded(&blob)
     });
     let old = committed.as_deref().or(first);
     let new = text(full);

@@ -114,8 +114,8 @@ pub(crate) fn compare(new: Vec<New>, seen: &HashMap<PathBuf, SeenFile>) -> Outsi
         if *blake3::hash(&bytes).as_bytes() == known.hash {
             continue;
         }
-        let lines = match (&known.text, String::from_utf8(bytes)) {
-            (Some(old), Ok(new)) if new.len() as u64 <= TEXT => Some(count(old, &new)),
+        let lines = match (&known.text, tiller_tool::files::decoded(&bytes)) {
+            (Some(old), Some(new)) if new.len() as u64 <= TEXT => Some(count(old, &new)),
             _ => None,
         };
         out.files.push(OutsideChange { path, who, during, deleted: false, lines });

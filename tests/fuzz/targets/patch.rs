@@ -96,10 +96,11 @@ fn run(data: &[u8]) -> u64 {
     outline.end()
 }
 
-/// Lines that a patch can name: no line ends of their own, no masks.
+/// Lines that a patch can name: no line ends of their own, no masks, no pictures of characters that cannot be shown.
 fn lines(text: &str) -> Vec<&str> {
     let masked = tiller_protocol::mask::has_mask(text);
-    text.lines().filter(|l| !masked && !l.contains('\r')).take(60).collect()
+    let picture = |c: char| matches!(c, '\u{2400}'..='\u{2421}' | '\u{fffd}');
+    text.lines().filter(|l| !masked && !l.contains('\r') && !l.contains(picture)).take(60).collect()
 }
 
 fn there_and_back(before: &[&str], after: &[&str]) {

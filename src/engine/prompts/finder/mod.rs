@@ -213,9 +213,9 @@ pub(crate) fn mention(root: &Path, name: String, dir: bool, first: bool) -> Ment
         let inside = |path: &PathBuf| root.canonicalize().is_ok_and(|root| path.starts_with(root));
         if let Some(judged) = full.canonicalize().ok().filter(inside)
             && let Ok(bytes) = tiller_fs::beneath::read(&judged, PREVIEW as u64)
-            && !bytes.contains(&0)
+            && let Ok(head) = tiller_tool::files::readable(&bytes, true)
         {
-            preview = String::from_utf8_lossy(&bytes).into_owned();
+            preview = head.text;
         }
     }
     Mention {

@@ -7,7 +7,7 @@ use tiller_protocol::lock;
 
 use crate::cx::SeenFile;
 use crate::files::change::diff;
-use crate::files::content::encoding::{Text, hide_strays};
+use crate::files::content::encoding::{Encoding, NotText, Text, hide_strays};
 use crate::files::path::{Place, tell};
 use crate::text::visible;
 use crate::{ToolCx, ToolError, Workspace};
@@ -21,7 +21,11 @@ const SHOWN: usize = 6_000;
 /// Remembers that the agent knows `bytes` to be the content of `path` (absolute, links resolved). The caller
 /// has shown it the whole file, for instance as an attachment.
 pub fn note(workspace: &Workspace, path: &Path, bytes: &[u8]) {
-    let text = (bytes.len() <= KEEP_ONE).then(|| Text::decode(bytes)).flatten().map(|t| Arc::from(t.text));
+    let text = (bytes.len() <= KEEP_ONE).then(|| decode(workspace, path, bytes).ok()).flatten();
+    if let Some(Encoding::Legacy(encoding)) = text.as_ref().map(|t| t.encoding) {
+        lock(&workspace.encodings).insert(path.to_owned(), encoding);
+    }
+    let text = text.map(|t| Arc::from(t.text));
     let hash = *blake3::hash(bytes).as_bytes();
     let mut seen = lock(&workspace.seen);
     if text.is_some() {
@@ -33,8 +37,15 @@ pub fn note(workspace: &Workspace, path: &Path, bytes: &[u8]) {
     seen.insert(path.to_owned(), SeenFile { hash, text });
 }
 
+/// The text of a file, in the legacy encoding in which the agent knows it.
+pub(crate) fn decode(workspace: &Workspace, path: &Path, bytes: &[u8]) -> Result<Text, NotText> {
+    let known = lock(&workspace.encodings).get(path).copied();
+    Text::decode_as(bytes, known)
+}
+
 /// Forgets a file that is gone.
 pub(crate) fn forget(cx: &ToolCx, path: &Path) {
+    lock(&cx.workspace.encodings).remove(path);
     lock(&cx.workspace.seen).remove(path);
 }
 
@@ -52,9 +63,7 @@ pub(crate) fn check(cx: &ToolCx, path: &Path, name: &str, bytes: &[u8]) -> Resul
         ));
     }
     note(&cx.workspace, path, bytes);
-    // Latin-1 has a character for every byte: what is no text must not be shown as one.
-    let binary = crate::text::is_binary(&bytes[..bytes.len().min(8192)]);
-    let now = Text::decode(bytes).filter(|_| !binary).map(|t| hide_strays(&t.text));
+    let now = decode(&cx.workspace, path, bytes).ok().map(|t| hide_strays(&t.text));
     let why = match (known, now) {
         (None, Some(now)) => format!(
             "{name} exists, and you have not read it; nothing was changed. Its content:\n{}\nIf the change still \
@@ -64,7 +73,7 @@ pub(crate) fn check(cx: &ToolCx, path: &Path, name: &str, bytes: &[u8]) -> Resul
         (Some(SeenFile { text: Some(before), .. }), Some(now)) => format!(
             "{name} was changed by someone else since you last read it; nothing was changed. Changes:\n{}\n\
              If your change still fits, send it again with the text as it is now.",
-            diff::brief(name, &before, &now, SHOWN)
+            diff::brief(name, &hide_strays(&before), &now, SHOWN)
         ),
         (Some(_), _) => {
             format!(

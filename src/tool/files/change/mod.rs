@@ -15,7 +15,9 @@ use tiller_protocol::ChangeKind;
 use tiller_protocol::tool::{Display, FileDiff};
 
 use crate::files::change::commit::{Change, CommitOptions, Fault, Old};
-use crate::files::content::encoding::{Text, line_end, with_line_ends};
+use crate::files::content::encoding::{NotText, Text};
+use crate::files::content::ends;
+use crate::files::masks::pictures::Shown;
 use crate::files::path::beneath::{self, MadeFolder, Slot};
 use crate::files::path::{Place, tell};
 use crate::{ToolCx, ToolError, ToolOutput};
@@ -24,8 +26,8 @@ use crate::{ToolCx, ToolError, ToolOutput};
 #[derive(Debug)]
 pub(crate) struct Current {
     pub bytes: Vec<u8>,
-    /// `None`: not text that could be edited without loss.
-    pub text: Option<Text>,
+    /// Text that can be edited without loss.
+    pub text: Result<Text, NotText>,
     pub old: Old,
 }
 
@@ -37,21 +39,18 @@ pub(crate) fn current(place: &Place, cx: &ToolCx) -> Result<Current, ToolError> 
     opened.stat.st_size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
     let attributes = tiller_fs::attributes::read(&opened.file);
     let old = Old { stat: opened.stat, hash: *blake3::hash(&bytes).as_bytes(), attributes };
-    Ok(Current { text: Text::decode(&bytes), bytes, old })
+    Ok(Current { text: ledger::decode(&cx.workspace, &place.path, &bytes), bytes, old })
 }
 
 impl Current {
-    /// It is not text, or is text that cannot be written again without loss.
-    pub(crate) fn is_binary(&self) -> bool {
-        self.text.is_none() || crate::text::is_binary(&self.bytes[..self.bytes.len().min(8192)])
-    }
-
     /// The text, or why there is none.
     pub(crate) fn text(&self, name: &str) -> Result<&Text, ToolError> {
-        match &self.text {
-            Some(text) if !self.is_binary() => Ok(text),
-            _ => tell(format!("{name} is not text; it cannot be edited by lines")),
-        }
+        self.text.as_ref().or_else(|why| {
+            tell(format!(
+                "{name} is not text: {why}. It cannot be edited by lines; nothing was changed. Change it with a program \
+                 that knows its format, or replace it as a whole with write_file"
+            ))
+        })
     }
 }
 
@@ -106,19 +105,23 @@ impl Edit {
 pub(crate) fn encode(text: &Text, after: &str, name: &str) -> Result<Vec<u8>, ToolError> {
     text.encode_file(after).or_else(|c| {
         tell(format!(
-            "{name} is {}, which cannot encode '{c}' (U+{:04X}); nothing was changed",
+            "{name} is {}, which cannot encode '{c}' (U+{:04X}); nothing was changed. Write it with characters of that \
+             encoding, or convert the file to UTF-8 first if everything that reads it takes UTF-8",
             text.label(),
             u32::from(c)
         ))
     })
 }
 
-/// Content for a whole file in the line ends that it had, unless the content has its own.
+/// Content for a whole file with the line ends that it had, unless the content has its own.
 pub(crate) fn adopt_line_ends(content: &str, text: &Text) -> String {
+    if text.cr {
+        return content.replace("\r\n", "\n").replace('\r', "\n");
+    }
     if content.contains('\r') || !text.text.contains('\n') {
         return content.to_owned();
     }
-    with_line_ends(content, line_end(&text.text))
+    ends::adopt(content, &Shown::of(&text.text).text, ends::line_end(&text.text))
 }
 
 /// Makes all changes or none, tells the watcher, and remembers what the agent now knows.

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use tiller_protocol::mask::has_mask;
 
 use crate::files::change::nearest;
-use crate::files::content::encoding::{line_end, with_line_ends};
+use crate::files::content::ends::{self, line_end};
+use crate::files::masks::pictures::{self, Shown};
 use crate::files::masks::{MaskedText, restore};
 
 /// What was asked.
@@ -24,11 +25,12 @@ pub(crate) struct Replacement {
     pub lines: Vec<usize>,
 }
 
-/// Replaces in `file`. Line ends of the new text become those of the place; everything outside stays.
+/// Replaces in `file`. Line ends of the new text become those of the place; everything outside stays. Pictures of characters
+/// that cannot be shown stand for these.
 ///
 /// # Errors
 /// What to tell the model: not found (with the nearest place), not unique (with all places), no change, a mask whose
-/// value is unknown.
+/// value is unknown, a picture that may stand for several characters.
 pub(crate) fn replace(name: &str, file: &MaskedText<'_>, ask: Ask<'_>) -> Result<Replacement, String> {
     let text = file.real();
     if ask.old.is_empty() {
@@ -67,9 +69,10 @@ pub(crate) fn replace(name: &str, file: &MaskedText<'_>, ask: Ask<'_>) -> Result
             // The model is at the line ends themselves.
             Cow::Borrowed(ask.new)
         } else {
-            Cow::Owned(with_line_ends(ask.new, end_here(text, start, end)))
+            Cow::Owned(ends::adopt(ask.new, &Shown::of(&text[start..end]).text, end_here(text, start, end)))
         };
         let here = file.part(start..end);
+        let new = pictures::restore(&new, here.shown(), file.shown()).map_err(|u| u.tell(name))?;
         out.push_str(&restore(&new, &[&here, file]).map_err(|u| u.tell(name, true))?);
         at = end;
     }
@@ -80,8 +83,16 @@ pub(crate) fn replace(name: &str, file: &MaskedText<'_>, ask: Ask<'_>) -> Result
     Ok(Replacement { text: out, lines })
 }
 
-/// Places of `needle`, not overlapping. A `\n` in it also stands for `\r\n`.
+/// Places of `needle`, not overlapping. A `\n` in it also stands for `\r\n`, and a picture for what it shows.
 fn find(text: &str, needle: &str) -> Vec<(usize, usize)> {
+    if !pictures::has(needle) {
+        return find_plain(text, needle);
+    }
+    let shown = Shown::of(text);
+    find_plain(&shown.text, needle).into_iter().map(|(a, b)| (shown.real(a), shown.real(b))).collect()
+}
+
+fn find_plain(text: &str, needle: &str) -> Vec<(usize, usize)> {
     if needle.contains('\r') || !needle.contains('\n') || !text.contains("\r\n") {
         return text.match_indices(needle).map(|(at, m)| (at, at + m.len())).collect();
     }

@@ -21,6 +21,12 @@ fn replaces_exactly() {
         // The needle ends before a line end that stays as it is.
         ("a\r\nb\r\nc", "a\nb", "z", false, "z\r\nc"),
         ("a\r\nb\r\nc", "\nb", "", false, "a\r\nc"),
+        // Lines that stay keep their ends, and new ones end as those in whose place they come.
+        ("a\nb\r\nc\nd\r\n", "a\nb\nc\nd\n", "a\nB\nc\nd\n", false, "a\nB\r\nc\nd\r\n"),
+        ("a\nb\r\nc\n", "a\nb\nc\n", "b\nc\n", false, "b\r\nc\n"),
+        ("a\nb\r\nc\n", "a\nb\nc\n", "a\nnew\nb\nc\nlast\n", false, "a\nnew\nb\r\nc\nlast\n"),
+        // What is shown by a picture.
+        ("x\0y\u{1b}[m", "x␀y␛", "␛x␀", false, "\u{1b}x\0[m"),
         // At the line ends themselves.
         ("a\r\nb\r\n", "a\r\n", "a\n", false, "a\nb\r\n"),
     ];

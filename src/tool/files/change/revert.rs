@@ -132,6 +132,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn w20_a_file_in_any_encoding_is_taken_back_byte_for_byte() {
+        for (name, bytes) in [
+            ("latin", &b"\x93one\x94\ntwo \xe9\0\nthree\x81\n"[..]),
+            ("returns", b"one \xe9\rtwo\rthree\r"),
+            ("mixed", b"one\xff\xc3\xa9\r\ntwo\n\x1b[mthree\r\n"),
+        ] {
+            let b = Bench::new();
+            let path = b.file(name, bytes);
+            b.say(&ReadFile, json!({"path": name})).await;
+            let diff = diff_of(&b, &EditFile, json!({"path": name, "old": "two", "new": "2\nzwei"})).await;
+            assert_ne!(std::fs::read(&path).unwrap(), bytes);
+            revert(name, &diff, Masks::Text, &b.cx).await.unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), bytes, "{name}");
+        }
+    }
+
+    #[tokio::test]
     async fn new_and_deleted_files_are_taken_back_too() {
         let b = Bench::new();
         let diff = diff_of(&b, &WriteFile, json!({"path": "n", "content": "new\n"})).await;

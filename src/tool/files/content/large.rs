@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
+use crate::files::content::encoding::lossy;
 use crate::files::content::{Page, Pager, Range};
 use crate::output::human;
 use crate::text::visible;
@@ -13,18 +14,19 @@ use crate::text::visible;
 /// Bytes that are looked through for the start of a page.
 const SCAN_MAX: u64 = 512 << 20;
 
-/// A page of `file`, whose size is `size`. Holds at most one page and one buffer.
+/// A page of `file`, whose size is `size`, in UTF-8 or else in `encoding`. Holds at most one page and one buffer.
 pub(crate) fn page(
     file: File,
     size: u64,
     range: Range,
     limit: usize,
+    encoding: Option<&'static encoding_rs::Encoding>,
     cancel: &CancellationToken,
 ) -> Result<Page, ToolError> {
     let io = |e: std::io::Error| ToolError::Tell(e.to_string());
     let mut reader = BufReader::with_capacity(1 << 16, file);
     if let Some(byte) = range.byte {
-        return by_byte(reader, byte, size, limit).map_err(io);
+        return by_byte(reader, byte, size, limit, encoding).map_err(io);
     }
     let first = range.start.unwrap_or(1).max(1);
     let mut at = skip_lines(&mut reader, first - 1, cancel)?;
@@ -40,16 +42,17 @@ pub(crate) fn page(
             return Ok(pager.finish(&note));
         }
         let bare = line.strip_suffix(b"\n").map_or(&line[..], |l| l.strip_suffix(b"\r").unwrap_or(l));
-        let text = String::from_utf8_lossy(bare);
+        let text = lossy(bare, encoding);
         match pager.add(&text) {
             Ok(()) => at += line.len() as u64,
             Err(None) => break,
             Err(Some(_)) => {
-                // Bytes of the file, not of the lossy text: up to a whole character.
-                let shown = limit.saturating_sub(32).min(bare.len());
+                // Bytes of the file, not of the lossy text: up to a whole character. One byte has three in it at most.
+                let room = if text.len() > bare.len() { limit / 3 } else { limit };
+                let shown = room.saturating_sub(32).min(bare.len());
                 let n = pager.next() - 1;
                 let mut short = Pager::new(limit, n);
-                let head = String::from_utf8_lossy(&bare[..whole_chars(&bare[..shown])]).into_owned();
+                let head = lossy(&bare[..whole_chars(&bare[..shown])], encoding).into_owned();
                 let taken = whole_chars(&bare[..shown]) as u64;
                 let _ = short.add(&head);
                 return Ok(short.finish(&format!("line {n} continues; next page: byte={}", at + taken)));
@@ -108,13 +111,19 @@ fn skip_lines(
     Ok(at)
 }
 
-fn by_byte(mut reader: BufReader<File>, byte: u64, size: u64, limit: usize) -> std::io::Result<Page> {
+fn by_byte(
+    mut reader: BufReader<File>,
+    byte: u64,
+    size: u64,
+    limit: usize,
+    encoding: Option<&'static encoding_rs::Encoding>,
+) -> std::io::Result<Page> {
     reader.seek(SeekFrom::Start(byte))?;
     let mut piece = Vec::new();
     reader.take(limit as u64).read_to_end(&mut piece)?;
     let whole = whole_chars(&piece);
     let end = byte + whole as u64;
-    let text = String::from_utf8_lossy(&piece[..whole]);
+    let text = lossy(&piece[..whole], encoding);
     let more = if end < size { format!("; next page: byte={end}") } else { ": the end".into() };
     let lines = text.lines().count() as u64;
     Ok(Page { text: format!("{}\n[bytes {byte}-{end} of {size}{more}]\n", visible(&text)), lines })

@@ -1,9 +1,11 @@
 //! Pages of text: by line with numbers, or by byte.
 
 pub(crate) mod encoding;
+pub(crate) mod ends;
 pub(crate) mod image;
 pub(crate) mod large;
 pub(crate) mod notebook;
+mod utf16;
 
 use crate::files::masks::MaskedText;
 use crate::text::visible;
@@ -171,3 +173,7 @@ fn by_byte(file: &MaskedText<'_>, byte: u64, limit: usize) -> Result<Page, Strin
 #[cfg(test)]
 #[path = "page_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "round_trip_tests.rs"]
+mod round_trip_tests;

@@ -2,6 +2,7 @@
 //! [`restore`]: each mask becomes the value again for which it stands in the file, and text with a mask whose value
 //! is unknown is not written. A mask that stands in the file itself is a value like any other.
 
+pub(crate) mod pictures;
 pub(crate) mod unmask;
 
 use std::borrow::Cow;

@@ -6,7 +6,8 @@ use tiller_protocol::mask::has_mask;
 
 use super::parse::{Hunk, Line};
 use crate::files::change::nearest;
-use crate::files::content::encoding::line_end;
+use crate::files::content::ends::{self, line_end, split};
+use crate::files::masks::pictures::{self, Shown};
 use crate::files::masks::{MaskedText, restore};
 
 /// One line of the file: its text, and its end (`\n`, `\r\n`, or nothing at the end of the file). Where the hunks
@@ -81,11 +82,6 @@ fn rows(text: &str, real: impl Fn(usize) -> usize) -> Vec<Row<'_>> {
     text.split_inclusive('\n').map(&mut row).collect()
 }
 
-fn split(line: &str) -> (&str, &str) {
-    let text = line.strip_suffix('\n').map_or(line, |l| l.strip_suffix('\r').unwrap_or(l));
-    (text, &line[text.len()..])
-}
-
 fn old(line: &Line) -> Option<&str> {
     match line {
         Line::Keep(text) | Line::Cut(text) => Some(text),
@@ -126,24 +122,30 @@ impl Lines<'_> {
             let (block, after) =
                 rest.split_at(rest.iter().position(|l| matches!(l, Line::Keep(_))).unwrap_or(rest.len()));
             let went = block.iter().filter_map(old).count();
-            let mut new = String::new();
+            let (mut new, mut before) = (String::new(), String::new());
             for line in block {
                 match line {
                     Line::Put(text) => {
                         new.push_str(text);
-                        new.push_str(if end.is_empty() { self.end } else { end });
+                        new.push('\n');
                     }
                     _ => {
-                        end = self.rows[at].end;
+                        before.push_str(self.real(at..at + 1));
+                        before.push_str(self.rows[at].end);
                         at += 1;
                     }
                 }
             }
+            let new =
+                ends::adopt(&new, &Shown::of(&before).text, if end.is_empty() { self.end } else { end });
+            end = at.checked_sub(1).filter(|_| went > 0).map_or(end, |last| self.rows[last].end);
             let part = |rows: Range<usize>| match self.real_range(rows) {
                 Some(range) => self.file.part(range),
                 None => MaskedText::plain(""),
             };
             let scopes = [part(at - went..at), part(start..start + count)];
+            let new = pictures::restore(&new, scopes[0].shown(), self.file.shown())
+                .map_err(|u| format!("the hunk at line {} of the patch: {}", hunk.at, u.tell(self.name)))?;
             let new = restore(&new, &[&scopes[0], &scopes[1], self.file]);
             out.push_str(&new.map_err(|u| {
                 format!("the hunk at line {} of the patch: {}", hunk.at, u.tell(self.name, true))
@@ -177,9 +179,9 @@ fn place(rows: &[Row<'_>], from: usize, hunk: &Hunk, want: &[&str]) -> Result<us
     let mut from = from;
     if !hunk.anchor.is_empty() {
         let hit = |exact: bool| {
-            rows[from..]
-                .iter()
-                .position(|r| if exact { r.text == hunk.anchor } else { r.text.trim() == hunk.anchor.trim() })
+            rows[from..].iter().position(|r| {
+                if exact { exactly(&hunk.anchor, r.text) } else { exactly(hunk.anchor.trim(), r.text.trim()) }
+            })
         };
         from += hit(true).or_else(|| hit(false)).ok_or(Miss::Anchor)? + 1;
         // The anchor may be repeated as the first line of the hunk.
@@ -215,13 +217,14 @@ fn place(rows: &[Row<'_>], from: usize, hunk: &Hunk, want: &[&str]) -> Result<us
     Err(Miss::None)
 }
 
-fn exactly(a: &str, b: &str) -> bool {
-    a == b
+/// `row` is a line of the file; in what was written, a picture stands for what it shows.
+fn exactly(written: &str, row: &str) -> bool {
+    written == row || pictures::has(written) && written == Shown::of(row).text
 }
 
 /// White space at line ends is often lost on the way to and from a model; the file's own is kept.
-fn but_trailing(a: &str, b: &str) -> bool {
-    a.trim_end() == b.trim_end()
+fn but_trailing(written: &str, row: &str) -> bool {
+    exactly(written.trim_end(), row.trim_end())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use tiller_protocol::tool::Display;
 
 use crate::ToolCx;
 use crate::files::masks::OutputMask;
+use crate::files::{legacy_of, lossy};
 use crate::output::{self, Spill};
 use crate::text;
 
@@ -102,11 +103,15 @@ impl Capture {
         let limit = cx.limits.output_bytes;
         let binary = text::is_binary(&self.head[..self.head.len().min(8 << 10)]);
         let gap = self.gap();
-        let (mut head, tail) = if gap > 0 {
-            (text::clean(&self.head), text::clean(after_line_end(&self.tail)))
-        } else {
+        if gap == 0 {
             self.head.append(&mut self.tail);
-            (text::clean(&self.head), String::new())
+        }
+        let encoding = legacy_of(&self.head).filter(|_| !binary);
+        let clean = |bytes| text::clean(lossy(bytes, encoding).as_bytes());
+        let (mut head, tail) = if gap > 0 {
+            (clean(&self.head), clean(after_line_end(&self.tail)))
+        } else {
+            (clean(&self.head), String::new())
         };
         let altered = binary || !plain(&self.head) || gap > 0 && !plain(&self.tail);
         if self.spill.is_none() && self.trouble.is_none() && (altered || head.len() > limit) {
@@ -122,7 +127,8 @@ impl Capture {
         let shown = shown[shown.ceil_char_boundary(shown.len().saturating_sub(SHOWN))..].to_owned();
         if binary {
             let size = output::human(self.total);
-            let model = format!("[binary output, {size}, not shown; {pointer}]\n");
+            let kept = self.spill.as_ref().map_or(pointer, Spill::bytes_pointer);
+            let model = format!("[binary output, {size}, not shown; {kept}]\n");
             return Text { tail: model.clone(), model, full };
         }
         if gap > 0 {

@@ -75,3 +75,40 @@ fn the_file_is_capped_and_says_so() {
     assert_eq!(std::fs::metadata(text.full.unwrap()).unwrap().len(), 300_000);
     assert!(text.model.contains("without its last"), "{}", text.model);
 }
+
+/// W20: output that names separate with zeros is shown, and what the result points to can be read.
+#[tokio::test]
+async fn w20_zeros_and_legacy_encodings_are_shown() {
+    let bench = Bench::new();
+    let text = feed(&bench, b"src/a.rs\0b\0c.md\0", 5);
+    assert_eq!(text.model, "src/a.rs\u{2400}b\u{2400}c.md\u{2400}");
+    let page = bench.say(&crate::files::ReadFile, serde_json::json!({"path": text.full.unwrap()})).await;
+    assert!(page.contains(&text.model), "{page}");
+    let text = feed(&bench, b"\x93Gr\xfc\xdfe\x94 aus \xd6sterreich\n", 7);
+    assert_eq!(text.model, "“Grüße” aus Österreich\n");
+    // UTF-16 with and without its mark, and names of one letter.
+    for (bytes, shown) in [
+        (&b"\xff\xfeh\0i\0\n\0"[..], "hi\n"),
+        (b"h\0i\0 \0y\0o\0u\0\r\0\n\0", "hi you\n"),
+        (b"a\0b\0c\0", "a\u{2400}b\u{2400}c\u{2400}"),
+    ] {
+        assert_eq!(feed(&bench, bytes, 3).model, shown);
+    }
+    // Binary output: the result says how its bytes are seen, and they are.
+    let bytes: Vec<u8> = (0..=255u8).cycle().take(5_000).collect();
+    let text = feed(&bench, &bytes, 999);
+    let path = text.full.unwrap();
+    let wanted =
+        format!("[binary output, 5.0 KB, not shown; read_file with byte=0 shows its bytes: {path}]\n");
+    assert_eq!(text.model, wanted);
+    assert!(output::without_pointer(&wanted).ends_with("not shown; "));
+    let (mut byte, mut seen) = (0, 0);
+    loop {
+        let args = serde_json::json!({"path": path, "byte": byte});
+        let page = bench.say(&crate::files::ReadFile, args).await;
+        seen += page.lines().filter(|l| l.contains("  ")).count();
+        let Some((_, next)) = page.split_once("next page: byte=") else { break };
+        byte = next.trim_end_matches("]\n").parse().unwrap();
+    }
+    assert_eq!(seen, 5_000_usize.div_ceil(16));
+}
