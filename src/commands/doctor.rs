@@ -208,12 +208,25 @@ const CHECKS: &[DoctorCheck] = &[
                     d.sqlite
                 );
                 match d.problems.first() {
-                    None if d.damaged_entries == 0 => (Health::Ok, sum, None),
-                    first => (
+                    None if d.damaged_entries == 0 && d.search_problems.is_empty() => (Health::Ok, sum, None),
+                    None if d.damaged_entries == 0 => (
+                        Health::Warn,
+                        format!("the search index was damaged ({})", d.search_problems.join("; ")),
+                        Some("It was removed; the next search makes it again.".into()),
+                    ),
+                    Some(first) => (
                         Health::Fail,
-                        first
-                            .cloned()
-                            .unwrap_or_else(|| format!("{} entries are damaged", d.damaged_entries)),
+                        format!("{}: {first}", d.path),
+                        Some(
+                            "Close Tiller everywhere and start it again: it makes indexes again, recovers what is \
+                            readable, and keeps the damaged file. If this stays, export your sessions (`tiller sessions \
+                            export`) and move the file away."
+                                .into(),
+                        ),
+                    ),
+                    None => (
+                        Health::Fail,
+                        format!("{} entries are damaged", d.damaged_entries),
                         Some(
                             "Export your sessions (`tiller sessions export`), then move the file away."
                                 .into(),

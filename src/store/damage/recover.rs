@@ -11,6 +11,7 @@ use tiller_protocol::{EntryBody, Notice, NoticeKind};
 use uuid::Uuid;
 
 use crate::damage::pages::{Pages, RowOf, Value};
+use crate::damage::report;
 use crate::damage::tables::{copy_tables, put_heads};
 use crate::error::{Result, StoreError};
 use crate::open::Options;
@@ -33,6 +34,8 @@ pub struct Salvage {
     pub entries: u64,
     /// What could not be saved, one line each.
     pub losses: Vec<String>,
+    /// The path of the database.
+    pub database: PathBuf,
 }
 
 impl Salvage {
@@ -40,7 +43,7 @@ impl Salvage {
     pub fn notice(&self) -> Notice {
         let mut detail = self.losses.clone();
         detail.push(format!("SQLite reported: {}", self.damage));
-        Notice::new(
+        let notice = Notice::new(
             NoticeKind::Store,
             format!(
                 "the database was damaged: {} entries of {} sessions were recovered, {}",
@@ -54,7 +57,8 @@ impl Salvage {
             ),
         )
         .hint(format!("the damaged file is kept as {}", self.original.display()))
-        .detail(detail.join("\n"))
+        .detail(detail.join("\n"));
+        if self.losses.is_empty() { notice } else { report::with_backup(notice, &self.database) }
     }
 }
 
@@ -92,13 +96,23 @@ pub(crate) fn salvage(path: &Path, damage: &str, options: &Options) -> Result<Sa
         }
     };
 
+    if file.iter().all(|byte| *byte == 0) {
+        let how = if file.is_empty() { "is empty" } else { "holds nothing but zeros" };
+        losses.push(format!("everything that was in the file, which {how}"));
+    }
     // Built beside the damaged one, and renamed when complete: after a crash before that the salvage starts over.
     let fresh = folder::beside(path, SALVAGED);
     for suffix in ["", "-wal", "-shm"] {
         remove(&folder::beside(&fresh, suffix))?;
     }
-    let mut salvage =
-        Salvage { original: original.clone(), damage: damage.into(), sessions: 0, entries: 0, losses };
+    let mut salvage = Salvage {
+        original: original.clone(),
+        damage: damage.into(),
+        sessions: 0,
+        entries: 0,
+        losses,
+        database: path.into(),
+    };
     let read = Read { file: &file, log: &log };
     rebuild(path, &fresh, &read, options, &mut salvage).map_err(|e| e.at(path))?;
     // Entries have other rows now.
@@ -370,6 +384,9 @@ fn put_entries(conn: &Connection, found: Vec<RecoveredEntry>, losses: &mut Vec<S
     Ok(())
 }
 
+#[cfg(test)]
+#[path = "index_tests.rs"]
+mod index_tests;
 #[cfg(test)]
 #[path = "recover_tests.rs"]
 mod tests;

@@ -5,10 +5,10 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use tiller_protocol::Notice;
+use tiller_protocol::{Notice, NoticeKind};
 
 use crate::error::{Result, StoreError};
-use crate::open::folder;
+use crate::open::{folder, migrate};
 
 fn place(db: &Path) -> PathBuf {
     folder::beside(db, ".salvage-report")
@@ -22,6 +22,28 @@ pub(crate) fn keep(db: &Path, notice: &Notice) -> Result<()> {
     line.push('\n');
     let mut file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(io)?;
     file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(io)
+}
+
+/// The notice for a database that is gone, although `left` lies beside its place.
+pub(crate) fn missing(db: &Path, left: &Path) -> Notice {
+    let name = |path: &Path| path.file_name().unwrap_or_default().display().to_string();
+    let notice = Notice::new(
+        NoticeKind::Store,
+        format!(
+            "the database is missing, although {} lies beside its place: a new, empty one was created",
+            name(left)
+        ),
+    )
+    .hint(format!("if it was not removed on purpose: close Tiller and put it back as {}", db.display()));
+    with_backup(notice, db)
+}
+
+/// Names the newest backup, if there is one.
+pub(crate) fn with_backup(notice: Notice, db: &Path) -> Notice {
+    match migrate::newest_backup(db) {
+        Some(backup) => notice.hint(format!("{} is a backup from before an update", backup.display())),
+        None => notice,
+    }
 }
 
 /// Notices that were not shown yet. Unreadable lines are skipped.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::open::Store;
+use crate::open::check;
 use crate::open::folder;
 use crate::open::migrate;
 use crate::tree::entries::{COLUMNS, Raw, uncount};
@@ -18,6 +19,8 @@ pub struct Doctor {
     pub schema_known: u32,
     /// Problems that SQLite's integrity check found.
     pub problems: Vec<String>,
+    /// Problems of the search index. It was removed for them, and is made again by the next search.
+    pub search_problems: Vec<String>,
     /// Number of entries with a wrong checksum.
     pub damaged_entries: u64,
     pub sessions: u64,
@@ -33,31 +36,25 @@ pub struct Doctor {
 }
 
 impl Store {
-    /// Checks everything, which reads the whole database once.
+    /// Checks everything, which reads the whole database once. A damaged database is marked, so that the next start repairs it.
     ///
     /// # Errors
     /// When the database cannot be queried at all.
     pub fn doctor(&self) -> Result<Doctor> {
         let path = self.path();
         let health = self.health().borrow().why();
+        let search_problems = self.search().verify_index();
         self.read(|conn| {
             let number =
                 |query: &str| -> Result<u64> { Ok(uncount(conn.query_row(query, [], |r| r.get(0))?)) };
-            let mut problems: Vec<String> = Vec::new();
-            for pragma in ["PRAGMA integrity_check(20)", "PRAGMA foreign_key_check"] {
-                let mut statement = conn.prepare(pragma)?;
-                let mut rows = statement.query([])?;
-                while let Some(row) = rows.next()? {
-                    let text: String = row.get(0)?;
-                    if pragma.contains("foreign") {
-                        problems.push(format!("a row of {text} refers to a missing row"));
-                    } else if text != "ok" {
-                        problems.push(text);
-                    }
-                    if problems.len() > 40 {
-                        break;
-                    }
-                }
+            let mut problems = check::list(conn, "integrity_check")?;
+            if !problems.is_empty() {
+                self.suspect();
+            }
+            let mut statement = conn.prepare("PRAGMA foreign_key_check")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()?.filter(|_| problems.len() <= 40) {
+                problems.push(format!("a row of {} refers to a missing row", row.get::<_, String>(0)?));
             }
             let mut damaged_entries = 0;
             let mut statement = conn.prepare(&format!("SELECT {COLUMNS} FROM entries"))?;
@@ -72,6 +69,7 @@ impl Store {
                 schema: migrate::versions(conn)?.0,
                 schema_known: migrate::latest(),
                 problems,
+                search_problems: search_problems.clone(),
                 damaged_entries,
                 sessions: number("SELECT count(*) FROM sessions")?,
                 entries: number("SELECT count(*) FROM entries")?,

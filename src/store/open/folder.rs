@@ -19,6 +19,32 @@ pub(crate) fn search_index(db: &Path) -> PathBuf {
     db.with_file_name("search.db")
 }
 
+/// Files beside a database whose names begin with its own, with the rest of their names.
+pub(crate) fn companions(db: &Path) -> Vec<(PathBuf, String)> {
+    let Some(own) = db.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
+    let items = db.parent().and_then(|dir| fs::read_dir(dir).ok()).into_iter().flatten().flatten();
+    let rest = |item: fs::DirEntry| {
+        let rest = item.file_name().to_str()?.strip_prefix(own)?.to_owned();
+        Some((item.path(), rest))
+    };
+    let mut found: Vec<_> = items.filter_map(rest).filter(|(_, rest)| !rest.is_empty()).collect();
+    found.sort();
+    found
+}
+
+/// What lies beside a database that only an earlier one leaves: backups, damaged ones, marks of its end, its search index,
+/// snapshots of files. Empty in a folder where none was.
+pub(crate) fn traces(db: &Path) -> Vec<PathBuf> {
+    let marks = [".clean", ".suspect", ".salvage-report"];
+    let left = |rest: &str| marks.contains(&rest) || rest.starts_with(".damaged-") || rest.ends_with(".bak");
+    let mut found: Vec<PathBuf> =
+        companions(db).into_iter().filter(|(_, rest)| left(rest)).map(|(path, _)| path).collect();
+    found.extend(Some(search_index(db)).filter(|index| size(index) > 0));
+    let snapshots = db.with_file_name("snapshots");
+    found.extend(fs::read_dir(&snapshots).ok().and_then(|mut all| all.next()).map(|_| snapshots));
+    found
+}
+
 /// Creates the folder (0700) if needed, and checks that it belongs to `uid` and is writable.
 pub(crate) fn prepare_dir(dir: &Path, uid: u32) -> Result<()> {
     if !dir.exists() {

@@ -39,6 +39,9 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0024_memory_details.sql"),
 ];
 
+/// Backups from before migrations that are kept: those of the newest versions.
+const BACKUPS: usize = 3;
+
 /// A version this far ahead is damage, not a newer program.
 const IMPLAUSIBLE: u32 = 10_000;
 
@@ -120,7 +123,7 @@ pub(crate) fn migrate(
         DatabaseKind::Empty => 0,
         DatabaseKind::Older(version) => {
             if let Some(path) = path {
-                backup(conn, &folder::beside(path, &format!(".v{version}-{}.bak", now.millis())))?;
+                backup_before(conn, path, &format!("v{version}"), now)?;
             }
             version
         }
@@ -151,8 +154,49 @@ pub(crate) fn migrate(
     }
 }
 
+/// Copies the database at `path` to `<name>.<label>-<time>.bak`. An earlier copy with this label is replaced: a migration that
+/// fails fails at each start. Of other versions the newest are kept.
+pub(crate) fn backup_before(conn: &Connection, path: &Path, label: &str, now: Time) -> Result<()> {
+    let started = |rest: &str| rest.ends_with(".bak.half");
+    folder::companions(path).iter().filter(|(_, rest)| started(rest)).for_each(|(half, _)| forget(half));
+    let name = format!(".{label}-{}.bak", now.millis());
+    backup(conn, &folder::beside(path, &name))?;
+    let mut versions = Vec::new();
+    for (old, rest) in folder::companions(path) {
+        let Some((of, _)) = rest.strip_suffix(".bak").and_then(|rest| rest.rsplit_once('-')) else {
+            continue;
+        };
+        if rest == name {
+        } else if of == format!(".{label}") {
+            forget(&old);
+        } else if let Some(version) = of.strip_prefix(".v").and_then(|n| n.parse::<u32>().ok()) {
+            versions.push((version, old));
+        }
+    }
+    versions.sort();
+    let own = usize::from(label.starts_with('v'));
+    versions.iter().rev().skip(BACKUPS - own).for_each(|(_, old)| forget(old));
+    Ok(())
+}
+
+/// Removes an old backup. One that stays takes room and does no harm.
+fn forget(old: &Path) {
+    if let Err(error) = std::fs::remove_file(old) {
+        tracing::warn!(%error, path = %old.display(), "an old backup cannot be removed");
+    }
+}
+
+/// The newest backup beside a database, by its version.
+pub(crate) fn newest_backup(path: &Path) -> Option<std::path::PathBuf> {
+    let version = |rest: &str| -> Option<u32> {
+        rest.strip_prefix(".v")?.strip_suffix(".bak")?.split_once('-')?.0.parse().ok()
+    };
+    let all = folder::companions(path).into_iter();
+    all.filter_map(|(path, rest)| Some((version(&rest)?, path))).max().map(|(_, path)| path)
+}
+
 /// Copies the database to `to` (0600). The name appears when the copy is complete and on disk.
-pub(crate) fn backup(conn: &Connection, to: &Path) -> Result<()> {
+fn backup(conn: &Connection, to: &Path) -> Result<()> {
     let half = folder::beside(to, ".half");
     let io = |e: std::io::Error| StoreError::from_io(&e, to);
     // A partial copy that a kill left.

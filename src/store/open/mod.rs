@@ -20,7 +20,7 @@ use crate::damage::recover;
 use crate::damage::report;
 use crate::error::{Result, StoreError};
 use crate::lease::hold::LeaseFiles;
-use crate::open::check::{Check, open_writer};
+use crate::open::check::{Check, Opening, open_writer};
 use crate::open::connect::Target;
 use crate::open::folder::{Presence, Stamp};
 use crate::search::index::Index;
@@ -79,7 +79,7 @@ pub(crate) struct Inner {
     identity: Option<(u64, u64)>,
     notices: Vec<Notice>,
     /// True for the reader of a file on a file system that is read-only.
-    immutable: bool,
+    pub(crate) immutable: bool,
     presence: Option<Presence>,
     pub(crate) holds: LeaseFiles,
 }
@@ -122,41 +122,46 @@ impl Store {
         }
         let (presence, alone) = Presence::take(&path)?;
         recover::finish(&path)?;
+        let traces = folder::traces(&path);
         let made = folder::prepare_file(&path, options.uid)?;
         let stamp = if alone { folder::take_stamp(&path) } else { Stamp::Right };
         let suspect = folder::beside(&path, ".suspect");
         let check = match () {
             () if made || !alone => Check::None,
-            () if suspect.exists() || stamp == Stamp::Wrong => Check::Full,
+            () if suspect.exists() => Check::Everything,
+            () if stamp == Stamp::Wrong => Check::Full,
             () if stamp == Stamp::Right => Check::None,
             () => Check::Quick,
         };
+        let log = folder::beside(&path, "-wal");
         // From opening to a clean end there is a log, possibly an empty one.
-        let log_lost = check != Check::None
-            && stamp == Stamp::Absent
-            && folder::size(&path) > 0
-            && !folder::beside(&path, "-wal").exists();
+        let log_lost =
+            check != Check::None && stamp == Stamp::Absent && folder::size(&path) > 0 && !log.exists();
         let target = Target::File(path.clone());
-        let emptied = !made
-            && folder::size(&path) == 0
-            && (stamp == Stamp::Wrong || folder::size(&folder::beside(&path, "-wal")) > 0);
-        let opened = if emptied && alone {
+        // SQLite would take an empty file as new, and delete its log. One that is missing may have been moved away on purpose.
+        let had_contents = !made && !traces.is_empty();
+        let emptied = folder::size(&path) == 0 && (had_contents || folder::size(&log) > 0);
+        let how = Opening { check, alone, no_log_ok: network.is_some(), had_contents };
+        let opened = if emptied {
             Err(StoreError::Corrupt { path: path.clone(), detail: "the file is empty".into() })
         } else {
-            open_writer(&target, check, network.is_some(), &options)
+            open_writer(&target, how, &options)
         };
-        let conn = match opened {
+        let (conn, told) = match opened {
             Err(StoreError::Corrupt { detail, .. }) if alone => {
                 let salvage = recover::salvage(&path, &detail, &options)?;
-                let notice = salvage.notice();
-                // The process that opens it first may not be able to show notices.
-                if report::keep(&path, &notice).is_err() {
-                    notices.push(notice);
-                }
-                open_writer(&target, Check::None, network.is_some(), &options)?
+                let (conn, _) = open_writer(&target, Opening::unchecked(network.is_some()), &options)?;
+                (conn, Some(salvage.notice()))
             }
+            Ok((conn, None)) if made => (conn, traces.first().map(|left| report::missing(&path, left))),
             other => other?,
         };
+        // The process that opens it first may not be able to show notices.
+        if let Some(notice) = told
+            && report::keep(&path, &notice).is_err()
+        {
+            notices.push(notice);
+        }
         if log_lost {
             notices.push(
                 Notice::new(
@@ -184,7 +189,7 @@ impl Store {
     pub fn not_saving(why: &str, options: Options) -> Result<Self> {
         connect::check_version(rusqlite::version_number())?;
         let target = Target::Memory(format!("tiller-{}", uuid::Uuid::now_v7()));
-        let conn = open_writer(&target, Check::None, true, &options)?;
+        let (conn, _) = open_writer(&target, Opening::unchecked(true), &options)?;
         Self::assemble(conn, target, options, Vec::new(), Health::NotSaving(why.into()), None)
     }
 
@@ -401,7 +406,7 @@ impl Store {
     }
 
     /// Records signs of damage: the next start checks thoroughly.
-    fn suspect(&self) {
+    pub(crate) fn suspect(&self) {
         if let Target::File(path) = &self.inner.target
             && !self.inner.immutable
             && std::fs::write(folder::beside(path, ".suspect"), "").is_err()

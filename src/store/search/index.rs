@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::error::{Result, StoreError};
 use crate::handles::Search;
 use crate::open::Store;
+use crate::open::check;
 use crate::open::connect::Target;
 use crate::open::folder;
 use crate::search::expiry;
@@ -172,6 +173,25 @@ pub(crate) fn writing<T>(index: &Connection, work: impl FnOnce() -> Result<T>) -
 }
 
 impl Search<'_> {
+    /// Problems of the index, if there is one. A damaged one is deleted: the next search makes it again.
+    pub(crate) fn verify_index(&self) -> Vec<String> {
+        let path = place(&self.store.inner.target);
+        if self.store.inner.immutable || folder::size(&path) == 0 {
+            return Vec::new();
+        }
+        let checked = self
+            .store
+            .inner
+            .index
+            .read(self.store, &Cancel::default(), |index| Ok(check::list(index, "integrity_check")?));
+        // What cannot be opened now is made again when it is needed.
+        let found = checked.unwrap_or_default();
+        if !found.is_empty() {
+            self.forget_index();
+        }
+        found
+    }
+
     /// Deletes the index, which is rebuilt on its next use: words of permanently removed sessions must not stay in it.
     pub fn forget_index(&self) {
         let mut slot = self.store.inner.index.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
