@@ -11,7 +11,7 @@ use tiller_fs::beneath;
 use tiller_protocol::mask::has_mask;
 use tiller_protocol::tool::FileDiff;
 use tiller_protocol::{ChangeKind, EntryId, OpId};
-use tiller_tool::files::{Masks, decoded};
+use tiller_tool::files::{Masks, comparable, decoded};
 
 use crate::lock::lock;
 
@@ -147,8 +147,7 @@ pub(crate) fn since(root: &Path, path: &str, before: Option<&[u8]>) -> Since {
         (Some(_), None) => ChangeKind::Deleted,
         (Some(_), Some(_)) => ChangeKind::Modified,
     };
-    let (old, new) = (decoded(before.unwrap_or_default()), decoded(now.as_deref().unwrap_or_default()));
-    let (Some(old), Some(new)) = (old, new) else {
+    let Some((old, new)) = comparable(before, now.as_deref()) else {
         return Since::Changed(FileDiff {
             path: path.into(),
             kind,

@@ -112,4 +112,12 @@ fn w20_a_file_in_a_legacy_encoding_is_compared() {
     std::fs::write(dir.path().join("f"), b"\x93one\x94\nd\xe9j\xe0 lu\n\x80 5\n").unwrap();
     let diff = changed(since(dir.path(), "f", Some(b"\x93one\x94\nd\xe9j\xe0 vu\n\x80 5\n")));
     assert!(diff.diff.contains(" “one”\n-déjà vu\n+déjà lu\n € 5\n"), "{}", diff.diff);
+    // What its text alone does not give again has no hunks: it is taken back as a whole.
+    for bytes in [&b"d\xe9j\xe0\n"[..], b"\xef\xbb\xbfa\n", b"a\rb\r", b"\xff\xfea\0\n\0"] {
+        assert_eq!(changed(since(dir.path(), "gone", Some(bytes))).diff, "", "{bytes:?}");
+        std::fs::write(dir.path().join("new"), bytes).unwrap();
+        assert_eq!(changed(since(dir.path(), "new", None)).diff, "", "{bytes:?}");
+        assert_eq!(changed(since(dir.path(), "new", Some(b"a\n\xe2\x82\xac\n"))).diff, "", "{bytes:?}");
+    }
+    assert!(changed(since(dir.path(), "gone", Some("déjà\n".as_bytes()))).diff.contains("-déjà"));
 }

@@ -27,7 +27,7 @@ mod write;
 pub use change::ledger::note;
 pub use change::publish::{Publishes, TakeBackReport};
 pub use change::revert::{Masks, revert};
-pub use content::encoding::{ReadableText, decoded, readable};
+pub use content::encoding::{ReadableText, comparable, decoded, readable};
 pub(crate) use content::encoding::{legacy_of, lossy};
 pub use content::image::info as image_info;
 pub(crate) use content::image::parts as image_parts;

@@ -95,8 +95,9 @@ impl Edit {
 
     /// A file that goes.
     pub(crate) fn remove(place: Place, current: &Current) -> Self {
-        let before = current.text(&place.name).map(|t| t.text.as_str()).unwrap_or_default();
-        let diff = Some(diff::file(&place.name, ChangeKind::Deleted, before, ""));
+        // Only what its text gives again can be taken back by the difference.
+        let before = current.text.clone().ok().and_then(Text::utf8).unwrap_or_default();
+        let diff = Some(diff::file(&place.name, ChangeKind::Deleted, &before, ""));
         Self { place, change: Change::Remove { old: current.old.clone() }, diff }
     }
 }

@@ -145,6 +145,11 @@ mod tests {
             assert_ne!(std::fs::read(&path).unwrap(), bytes);
             revert(name, &diff, Masks::Text, &b.cx).await.unwrap();
             assert_eq!(std::fs::read(&path).unwrap(), bytes, "{name}");
+            // A deletion has no hunk from which the text would come back in another encoding.
+            b.say(&ReadFile, json!({"path": name})).await;
+            let patch = format!("*** Begin Patch\n*** Delete File: {name}\n*** End Patch");
+            assert_eq!(diff_of(&b, &Patch, json!({ "patch": patch })).await, "");
+            assert!(!path.exists());
         }
     }
 

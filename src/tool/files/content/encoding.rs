@@ -85,6 +85,11 @@ impl Text {
         })
     }
 
+    /// The text, when the file is nothing but its text in UTF-8.
+    pub(crate) fn utf8(self) -> Option<String> {
+        (self.encoding == Encoding::Utf8 && !self.cr).then_some(self.text)
+    }
+
     /// For people and models; empty for plain UTF-8.
     pub(crate) fn label(&self) -> String {
         let strays = self.text.chars().filter(|c| stray(*c).is_some()).count();
@@ -118,6 +123,22 @@ impl Text {
 /// Text of a file that is edited as text, exactly: stray bytes are private characters in it.
 pub fn decoded(bytes: &[u8]) -> Option<String> {
     Text::decode(bytes).ok().map(|text| text.text)
+}
+
+/// Texts of a file before and after a change, when hunks of their difference can be taken back byte for byte: both have
+/// one encoding, or the only one can be made again from its text. `None` stands for a file that does not exist.
+pub fn comparable(before: Option<&[u8]>, after: Option<&[u8]>) -> Option<(String, String)> {
+    let text = |bytes| Text::decode(bytes).ok();
+    match (before, after) {
+        (None, None) => None,
+        (None, Some(after)) => Some((String::new(), text(after)?.utf8()?)),
+        (Some(before), None) => Some((text(before)?.utf8()?, String::new())),
+        (Some(before), Some(after)) => {
+            let (before, after) = (text(before)?, text(after)?);
+            let same = (before.encoding, before.cr) == (after.encoding, after.cr);
+            same.then_some((before.text, after.text))
+        }
+    }
 }
 
 /// Text of a file as a model reads it.
