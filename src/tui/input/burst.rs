@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
 
 use super::Input;
 
@@ -31,6 +31,9 @@ const TYPIST: Duration = Duration::from_millis(60);
 /// So many keys without a line end are one paste, where they are text and where they are commands.
 const LONG: usize = 32;
 const WORDS: usize = 8;
+
+/// Bytes of one paste that are kept.
+const MOST: usize = 64 << 20;
 
 /// What a key that stands for text does now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,10 +120,10 @@ impl Burst {
 
     /// How soon after the last key the next one must come to belong to it.
     fn reach(&self, next: &Arrival) -> Duration {
-        let waits = self.text.is_some() || !self.held.is_empty();
-        let wait = if waits { self.wait() } else { GAP };
-        let pieces = u32::try_from(next.together.min(PIECE)).unwrap_or(1);
-        if self.count > 1 { wait.max(GAP * pieces) } else { wait }
+        let surely = self.text.is_some() || self.decides;
+        let pieces = if self.count > 1 { next.together.clamp(1, PIECE) } else { 1 };
+        let piece = GAP * u32::try_from(pieces).unwrap_or(1);
+        if surely { TAIL.max(piece) } else { piece }
     }
 }
 
@@ -167,7 +170,8 @@ impl Bursts {
             Input::Key(key) if character(key).is_some() => silence >= self.burst.reach(arrival),
             // A control character in a pasted text; a program that dictates corrects itself.
             Input::Key(key) => silence >= GAP || self.burst.text.is_none() || edits(key),
-            Input::Mouse(_) | Input::Paste(_) => true,
+            Input::Mouse(mouse) => matches!(mouse.kind, MouseEventKind::Down(_)),
+            Input::Paste(_) => true,
             _ => false,
         };
         if over { self.end() } else { Vec::new() }
@@ -188,8 +192,10 @@ impl Bursts {
         let c = character(&key);
         if let Some(pasted) = &mut self.burst.text {
             self.burst.last = arrival.at;
-            if let Some(c) = c.or((key.code == KeyCode::Enter).then_some('\n')) {
-                pasted.push(c, &key);
+            // An escape before it is a control character of the text.
+            let plain = KeyEvent { modifiers: key.modifiers - KeyModifiers::ALT, ..key };
+            if let Some(c) = character(&plain).filter(|_| pasted.text.len() < MOST) {
+                pasted.push(c, &plain);
             }
             return Vec::new();
         }

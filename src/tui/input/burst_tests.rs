@@ -328,6 +328,24 @@ fn a_key_that_is_held_down_repeats() {
     }
 }
 
+/// Enter, and at once the next words.
+#[test]
+fn words_directly_behind_an_enter_do_not_hold_it_back() {
+    for together in [true, false] {
+        let mut d = Desk::new("default");
+        d.bytes(b"first");
+        d.pass(200);
+        d.bytes(if together { b"\ra" } else { b"\r" });
+        for c in b"nd then more" {
+            d.pass(60);
+            d.bytes(&[*c]);
+        }
+        assert_eq!(sent(&mut d), ["first"]);
+        let a = if together { "a" } else { "" };
+        assert_eq!(d.draft(), format!("{a}nd then more"));
+    }
+}
+
 /// The program was busy, and reads at once what came one after the other.
 #[test]
 fn what_was_typed_while_the_program_was_busy_is_typing() {
@@ -413,7 +431,7 @@ fn a_long_paste_is_one_block_with_its_begin() {
 #[test]
 fn control_characters_in_a_paste_do_not_act() {
     let mut d = Desk::new("default");
-    d.bytes(b"one\r\x03two\x04\x18q\x1b\rthree\x15\x10");
+    d.bytes(b"one\r\x03two\x04\x18q\x1b\r\x1b[<65;5;5Mt\x1bhree\x15\x10");
     d.pass(400);
     assert_eq!(d.done(), [""; 0]);
     assert_eq!((d.draft().as_str(), d.r.app.layers.len()), ("one\ntwoq\nthree", 0));

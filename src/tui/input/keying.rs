@@ -214,7 +214,7 @@ impl App {
         let decides_here =
             decides_here.is_some_and(|l| l.panel().actions().iter().any(|s| decides(words, s.action)));
         let composer = top == Owner::View(View::Composer);
-        let field = scope.is_some_and(|s| s.text && s.name != "vim");
+        let field = scope.is_some_and(|s| s.text) && status.scope != "vim";
         match self.keys.map.lookup(&self.scopes(), &[chord]) {
             _ if composer && (!letter || field && !status.empty) => KeyUse::Text,
             Lookup::None if field => KeyUse::Text,
