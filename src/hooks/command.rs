@@ -90,7 +90,8 @@ async fn start(host: &Host, launch: Launch, input: Vec<u8>) -> std::io::Result<S
     // Making a sandbox takes some milliseconds.
     let start = move || host.start(launch, Stdio::from(stdin), Stdio::from(stdout), Stdio::from(stderr));
     let mut hosted = tokio::task::spawn_blocking(start).await.map_err(std::io::Error::other)??;
-    hosted.bound(Bounds { processes: PROCESSES, whose: "hook", ..Bounds::default() });
+    // The number is no setting.
+    hosted.bound(Bounds { processes: PROCESSES, whose: "", ..Bounds::default() });
     let mut to = Sender::from_owned_fd(OwnedFd::from(to))?;
     let input = AbortOnDropHandle::new(tokio::spawn(async move {
         // A hook need not read its input.
@@ -109,12 +110,17 @@ impl Started {
             () = cancel.cancelled() => CommandEnd::Cancelled,
             () = tokio::time::sleep(limit) => CommandEnd::TimedOut,
         };
+        let excess = self.hosted.excess();
         let grace = if matches!(end, CommandEnd::Exit(_)) { Duration::ZERO } else { GRACE };
         let left = self.hosted.end(grace, &CancellationToken::new()).await;
         if left > 0 {
             tracing::error!(left, "processes of a hook did not end");
         }
-        let (stdout, stderr) = tokio::join!(self.out.rest(), self.errors.rest());
+        let (stdout, mut stderr) = tokio::join!(self.out.rest(), self.errors.rest());
+        if let Some(excess) = excess {
+            // First, since the end of long errors is not shown.
+            stderr.splice(..0, format!("{excess}\n").into_bytes());
+        }
         let over = stdout.len() > HOOK_OUTPUT;
         let end = if over && end == CommandEnd::Exit(0) { CommandEnd::TooMuch } else { end };
         CommandRun { end, stdout, stderr, took: Duration::ZERO }
@@ -155,5 +161,37 @@ impl Output {
         // A process that could not be ended may hold the pipe.
         let _ = tokio::time::timeout(REST, task).await;
         std::mem::take(&mut *lock(&kept))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_tool::testing::bombs::{Bomb, Excess};
+
+    use super::*;
+
+    /// Row X23 of the fault matrix, for hooks and tools of plugins: what is too much for a hook ends it, its time the rest.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn x23_no_bomb_of_a_hook_is_left() {
+        for bomb in Bomb::all() {
+            let launch = Launch {
+                program: "/bin/sh".into(),
+                args: vec!["-c".into(), bomb.command.clone()],
+                env: vec![("PATH".into(), std::env::var("PATH").unwrap())],
+                folder: "/".into(),
+            };
+            let many = bomb.excess == Excess::Processes;
+            let limit = Duration::from_secs(if many { 50 } else { 2 });
+            let ran = run(&Host::default(), launch, Vec::new(), limit, &CancellationToken::new()).await;
+            let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+            if many {
+                assert!(matches!(ran.end, CommandEnd::Exit(_)), "{}: {:?}", bomb.name, ran.end);
+                let why = "it was terminated: it had more than 256 processes at once\n";
+                assert!(said.starts_with(why), "{}: {said}", bomb.name);
+            } else {
+                assert_eq!(ran.end, CommandEnd::TimedOut, "{}: {said}", bomb.name);
+            }
+            bomb.has_ended().await;
+        }
     }
 }

@@ -81,6 +81,25 @@ impl Rig {
         Hub::new(config, vec![settings])
     }
 
+    /// A hub with one server that is this command, and these bounds.
+    pub(crate) fn bounded(&self, command: &str, bounds: Bounds, start: Duration) -> Arc<Hub> {
+        let config = HubConfig {
+            root: self.bench.root.clone(),
+            state: self.bench.scratch.path().join("state"),
+            vars: ChildEnv::new(vec![("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]),
+            confine: Arc::new(|_| None),
+            bounds,
+        };
+        let server = McpServer {
+            command: Some("/bin/sh".into()),
+            args: vec!["-c".into(), command.into()],
+            ..McpServer::default()
+        };
+        let mut settings = ServerSettings::new("bomb", Origin::User, &server, &|_| None).unwrap();
+        settings.start = start;
+        Hub::new(config, vec![settings])
+    }
+
     /// The same server with other settings after a restart of Tiller.
     pub(crate) fn changed_settings(&self, how: &str) -> Arc<Hub> {
         let hub = self.again("other", &[]);

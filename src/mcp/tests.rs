@@ -496,3 +496,23 @@ async fn a_mask_is_not_sent_to_a_server() {
     assert_eq!(said.contains("nothing was called"), masked, "{said}");
     rig.hub.end().await;
 }
+
+/// Row X23 of the fault matrix: a server that takes too much, or does not end.
+#[tokio::test(flavor = "multi_thread")]
+async fn x23_no_bomb_of_a_server_is_left() {
+    use tiller_tool::testing::bombs::{Bomb, Excess, MEMORY, PROCESSES};
+    let Some(rig) = rig() else { return };
+    for bomb in Bomb::all() {
+        let memory = if bomb.excess == Excess::Memory { MEMORY } else { 0 };
+        let bounds = tiller_tool::shell::Bounds { processes: PROCESSES, memory, whose: "program" };
+        let start = Duration::from_secs(if bomb.excess == Excess::Time { 2 } else { 50 });
+        let hub = rig.bounded(&bomb.command, bounds, start);
+        let args = json!({"server": "bomb", "tool": "x", "arguments": {}});
+        let said = rig.bench.say(&crate::tools::McpCall::new(std::sync::Arc::clone(&hub)), args).await;
+        if bomb.excess != Excess::Time {
+            assert!(said.contains("(limits.program_"), "{}: {said}", bomb.name);
+        }
+        hub.end().await;
+        bomb.is_gone().await;
+    }
+}

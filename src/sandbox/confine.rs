@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, Launch, Sandbox};
+use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, ForkLimit, Launch, Sandbox};
 
 use crate::bubblewrap;
 use crate::confinement::Confinement;
@@ -100,6 +100,13 @@ impl Launcher {
     }
 }
 
+/// Where a launcher finds its supervisor.
+pub(crate) struct Supervisor {
+    pub folder: PathBuf,
+    /// It decides about the start of processes, and nothing else.
+    pub limits_only: bool,
+}
+
 /// Confines what is launched through it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confined {
@@ -154,7 +161,18 @@ impl Confined {
             Confinement::find().notification.then(|| supervisor::start(&own, watch, servers)).flatten();
         #[cfg(not(target_os = "linux"))]
         let (supervisor, _) = (None, (watch, servers));
-        own.change(launch, step, supervisor)
+        own.change(launch, step, supervisor.map(|folder| Supervisor { folder, limits_only: false }))
+    }
+
+    /// The launch in the sandbox, with a supervisor that asks `forks` before a process starts, where the system has them.
+    /// Start it once, soon.
+    pub fn limited(&self, launch: Launch, forks: &ForkLimit) -> Launch {
+        let own = self.for_launch(&launch);
+        #[cfg(target_os = "linux")]
+        let folder = Confinement::find().notification.then(|| supervisor::start_limit(&own, forks)).flatten();
+        #[cfg(not(target_os = "linux"))]
+        let (folder, _) = (None, forks);
+        own.change(launch, Step::Exec, folder.map(|folder| Supervisor { folder, limits_only: true }))
     }
 
     /// With its paths looked up, for this launch.
@@ -166,10 +184,18 @@ impl Confined {
         Self { policy, ..self.clone() }
     }
 
-    pub(crate) fn change(&self, mut launch: Launch, step: Step, supervisor: Option<PathBuf>) -> Launch {
+    pub(crate) fn change(&self, mut launch: Launch, step: Step, supervisor: Option<Supervisor>) -> Launch {
         let namespaces = self.method == Method::Bubblewrap;
         let command = step == Step::Exec;
-        let spec = Spec { policy: self.policy.clone(), namespaces, supervisor: supervisor.clone(), step };
+        let limits_only = supervisor.as_ref().is_some_and(|supervisor| supervisor.limits_only);
+        let supervisor = supervisor.map(|supervisor| supervisor.folder);
+        let spec = Spec {
+            policy: self.policy.clone(),
+            namespaces,
+            supervisor: supervisor.clone(),
+            limits_only,
+            step,
+        };
         if self.policy.profile == Profile::Floor {
             return self.floor(launch, &spec);
         }
@@ -184,7 +210,11 @@ impl Confined {
         }
         let port = match namespaces {
             true => self.policy.proxy_socket().map(|_| crate::proxy::PORT),
-            false => self.policy.proxy_port.filter(|_| supervisor.is_some()).map(|proxy| proxy.port),
+            false => self
+                .policy
+                .proxy_port
+                .filter(|_| supervisor.is_some() && !limits_only)
+                .map(|proxy| proxy.port),
         };
         self.prepare(&mut launch, port);
         match (self.method, &Confinement::find().bubblewrap) {
@@ -374,6 +404,13 @@ impl Confiner for SessionSandbox {
         match self.policy.profile {
             Profile::Floor => self.unprotected(launch, workspace, watch),
             _ => launch,
+        }
+    }
+
+    fn confine_limited(&self, launch: Launch, workspace: &Path, scratch: &Path, forks: &ForkLimit) -> Launch {
+        match self.confined(workspace, scratch) {
+            Some(confined) => self.enter(&confined, confined.limited(launch, forks)),
+            None => launch,
         }
     }
 

@@ -40,6 +40,9 @@ pub(crate) struct Spec {
     /// The folder in which it finds its supervisor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<PathBuf>,
+    /// The supervisor decides about the start of processes, and nothing else.
+    #[serde(default)]
+    pub limits_only: bool,
     pub step: Step,
 }
 
@@ -102,10 +105,12 @@ fn restrict(spec: &Spec) -> Result<(), SandboxError> {
     // Afterwards no socket can be made.
     let supervisor = spec.supervisor.as_deref().map(crate::supervisor::channel::connect).transpose();
     let supervisor = match supervisor {
-        // It only counts removals there.
+        // It only counts removals and processes there.
         Err(_) if spec.policy.profile == Profile::Floor => None,
         supervisor => supervisor.map_err(|e| SandboxError::new("the supervisor cannot be reached", e))?,
     };
+    let limits_only = spec.limits_only;
+    let supervisor = supervisor.map(|stream| crate::linux::seccomp::Supervision { stream, limits_only });
     crate::linux::restrict(&spec.policy, spec.namespaces, supervisor)
 }
 

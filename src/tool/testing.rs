@@ -22,6 +22,8 @@ use crate::{
     Limits, MemoryPorts, Ports, ServerCost, ServerPorts, Tool, ToolCx, ToolError, ToolOutput, Workspace,
 };
 
+pub mod bombs;
+
 /// Ports that remember what was asked of them.
 #[derive(Debug, Default)]
 pub struct FakePorts {

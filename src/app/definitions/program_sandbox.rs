@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use tiller_external::{Adapter, Adapters};
 use tiller_protocol::lock;
 use tiller_sandbox::{Confinement, Domains, Method, Network, Policy, Profile, Proxy, SessionSandbox, proxy};
-use tiller_tool::shell::{CommandWatch, Confiner, Launch};
+use tiller_tool::shell::{CommandWatch, Confiner, ForkLimit, Launch};
 
 use crate::app::Setup;
 use crate::app::sandbox;
@@ -165,6 +165,11 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 impl Confiner for ProgramSandbox {
     fn confine(&self, launch: Launch, workspace: &Path, scratch: &Path) -> Launch {
         self.confine_watched(launch, workspace, scratch, &CommandWatch::default())
+    }
+
+    fn confine_limited(&self, launch: Launch, workspace: &Path, scratch: &Path, forks: &ForkLimit) -> Launch {
+        let watch = CommandWatch::default().limited(forks.clone());
+        self.confine_watched(launch, workspace, scratch, &watch)
     }
 
     fn confine_watched(

@@ -1,12 +1,12 @@
 //! What Linux offers: Landlock, system call filters, privileges. All of it holds for the calling thread and what it
 //! starts, and cannot be taken back.
 
+pub(crate) mod forks;
 pub(crate) mod landlock;
 pub(crate) mod seccomp;
 pub(crate) mod tcp;
 
 use std::collections::HashSet;
-use std::os::unix::net::UnixStream;
 
 use caps::{CapSet, Capability};
 
@@ -21,11 +21,11 @@ use crate::policy::{Policy, Profile};
 pub(crate) fn restrict(
     policy: &Policy,
     namespaces: bool,
-    supervisor: Option<UnixStream>,
+    supervisor: Option<seccomp::Supervision>,
 ) -> Result<(), SandboxError> {
     match policy.profile {
         Profile::Off => return Ok(()),
-        Profile::Floor => return seccomp::watch_removals(supervisor),
+        Profile::Floor => return seccomp::watch_outside(supervisor),
         Profile::Read | Profile::Workspace => {}
     }
     drop_privileges(namespaces).map_err(|e| SandboxError::new("privileges could not be dropped", e))?;

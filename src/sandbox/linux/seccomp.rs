@@ -17,6 +17,7 @@ use seccompiler::{
 use tiller_tool::shell::BlockedKind;
 
 use crate::SandboxError;
+use crate::linux::forks;
 use crate::policy::{Network, Policy, Profile};
 use crate::supervisor::attributes;
 use crate::supervisor::calls::{self, OpenFlags};
@@ -107,7 +108,7 @@ const METADATA_HERE: &[i64] = &[
 const METADATA_HERE: &[i64] = &[];
 
 /// Bits of `clone` and `unshare` that make namespaces. The lowest is only one for `unshare`.
-const NAMESPACES: &[u64] =
+pub(crate) const NAMESPACES: &[u64] =
     &[0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
 const TIME_NAMESPACE: u64 = 0x80;
 
@@ -148,34 +149,49 @@ const ATTRIBUTES: &[i64] = &[
 pub(crate) fn restrict(
     policy: &Policy,
     namespaces: bool,
-    supervisor: Option<UnixStream>,
+    supervisor: Option<Supervision>,
 ) -> Result<(), SandboxError> {
     let failed = |e: &dyn std::fmt::Display| SandboxError::new("seccomp", e);
     for program in programs(policy, namespaces).map_err(|e| failed(&e))? {
         seccompiler::apply_filter(&program).map_err(|e| failed(&e))?;
     }
-    if let Some(stream) = supervisor {
-        let watched = watched(policy, namespaces).map_err(|e| failed(&e))?;
-        if let Ok(listener) = tiller_seccomp::install(&notifying(&watched)) {
-            return channel::send(&stream, listener)
-                .map_err(|e| SandboxError::new("the supervisor does not respond", e));
-        }
+    let refuse = || {
+        let refused = refused(policy, namespaces).and_then(|rules| build(rules, libc::EPERM));
+        seccompiler::apply_filter(&refused.map_err(|e| failed(&e))?).map_err(|e| failed(&e))
+    };
+    let Some(Supervision { stream, limits_only }) = supervisor else { return refuse() };
+    if limits_only {
+        refuse()?;
     }
-    let refused = refused(policy, namespaces).and_then(|rules| build(rules, libc::EPERM));
-    seccompiler::apply_filter(&refused.map_err(|e| failed(&e))?).map_err(|e| failed(&e))
+    let watched = match limits_only {
+        true => starts().and_then(|rules| build(rules, libc::EPERM)),
+        false => watched(policy, namespaces),
+    };
+    match tiller_seccomp::install(&notifying(&watched.map_err(|e| failed(&e))?)) {
+        Ok(listener) => channel::send(&stream, listener)
+            .map_err(|e| SandboxError::new("the supervisor does not respond", e)),
+        Err(_) if limits_only => Ok(()),
+        Err(_) => refuse(),
+    }
 }
 
-/// Lets a supervisor do the removals of this thread and what it starts; everything else stays as it is. Without effect where
-/// the kernel does not let this process do so: it needs an administrator's rights or `no_new_privs`, which would keep
-/// programs like `sudo` from working.
-pub(crate) fn watch_removals(supervisor: Option<UnixStream>) -> Result<(), SandboxError> {
+/// Lets a supervisor do the removals of this thread and what it starts, and limit its processes; everything else stays as it
+/// is. Without effect where the kernel does not let this process do so: it needs an administrator's rights or
+/// `no_new_privs`, which would keep programs like `sudo` from working.
+pub(crate) fn watch_outside(supervisor: Option<Supervision>) -> Result<(), SandboxError> {
     const RETURN: u16 = 0x06;
     const KILL: u32 = 0x8000_0000;
     const ALLOW: u32 = 0x7fff_0000;
-    let Some(stream) = supervisor else { return Ok(()) };
+    let Some(Supervision { stream, limits_only }) = supervisor else { return Ok(()) };
     let removes = |call: &&calls::FileCall| matches!(call.kind, BlockedKind::Remove | BlockedKind::Rename);
-    let rules = calls::all().filter(removes).map(|call| (call.number, Vec::new())).collect();
-    let program = build(rules, libc::EPERM).map_err(|e| SandboxError::new("seccomp", e))?;
+    let removals = calls::all().filter(|call| !limits_only && removes(call));
+    let mut rules: Rules = removals.map(|call| (call.number, Vec::new())).collect();
+    rules.insert(libc::SYS_clone3, Vec::new());
+    let program = starts().and_then(|starts| {
+        rules.extend(starts);
+        build(rules, libc::EPERM)
+    });
+    let program = program.map_err(|e| SandboxError::new("seccomp", e))?;
     let mut filter = notifying(&program);
     for step in filter.iter_mut().filter(|step| step.code == RETURN && step.k == KILL) {
         // 32-bit programs work outside the sandbox.
@@ -188,6 +204,21 @@ pub(crate) fn watch_removals(supervisor: Option<UnixStream>) -> Result<(), Sandb
     }
 }
 
+/// A connection to the supervisor.
+#[derive(Debug)]
+pub(crate) struct Supervision {
+    pub stream: UnixStream,
+    /// It decides about the start of processes, and nothing else.
+    pub limits_only: bool,
+}
+
+/// The calls that start a process.
+fn starts() -> Result<Rules, BackendError> {
+    let mut rules = every(forks::CALLS);
+    rules.insert(libc::SYS_clone, vec![rule(vec![masked(0, forks::THREAD, 0)?])?]);
+    Ok(rules)
+}
+
 fn build(rules: Rules, errno: i32) -> Result<BpfProgram, BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let refused = SeccompAction::Errno(errno.unsigned_abs());
@@ -197,6 +228,9 @@ fn build(rules: Rules, errno: i32) -> Result<BpfProgram, BackendError> {
 /// The calls that wait for a supervisor: what is refused, and what changes files by their names.
 fn watched(policy: &Policy, namespaces: bool) -> Result<BpfProgram, BackendError> {
     let mut rules = refused(policy, namespaces)?;
+    for (number, more) in starts()? {
+        rules.entry(number).or_default().extend(more);
+    }
     if policy.loopback_by_supervisor(namespaces) {
         rules.insert(libc::SYS_socket, sockets(&[NETLINK], &INTERNET, true)?);
         rules.extend(every(&supervisor::network::CALLS));

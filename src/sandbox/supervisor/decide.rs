@@ -10,6 +10,7 @@ use tiller_seccomp::{Answer, Call, Listener};
 use tiller_tool::shell::{BlockedAction, BlockedKind, CommandWatch};
 
 use crate::confine::Method;
+use crate::linux::forks;
 use crate::network::Servers;
 use crate::policy::{Policy, Profile};
 use crate::supervisor::caller::Caller;
@@ -68,6 +69,10 @@ impl Judge {
     /// The answer to a call; `None`: a thread gives it later. What it was refused is in the log before the caller can go
     /// on.
     pub(crate) fn decide(&self, call: &Call, listener: &Arc<Listener>) -> Option<Answer> {
+        let inside = self.scope.profile != Profile::Floor;
+        if let Some(answer) = forks::decide(call, &self.watch.forks, inside) {
+            return Some(answer);
+        }
         let caller = Caller::new(call.thread);
         let sockets = self.sockets.as_ref().filter(|_| network::CALLS.contains(&call.number));
         if let Some(sockets) = sockets {

@@ -40,11 +40,13 @@ use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use tiller_seccomp::Listener;
-use tiller_tool::shell::CommandWatch;
+use tiller_seccomp::{Answer, Call, Listener};
+use tiller_tool::shell::{CommandWatch, ForkLimit};
 
 use crate::confine::Confined;
+use crate::linux::forks;
 use crate::network::Servers;
+use crate::policy::Profile;
 use decide::Judge;
 
 /// Of the thread, in bytes.
@@ -60,16 +62,37 @@ pub(crate) fn start(confined: &Confined, watch: &CommandWatch, servers: &Servers
     let serve = move || {
         if let Some(listener) = meeting.listener() {
             judge.watch.supervised();
-            serve(&Arc::new(listener), &judge);
+            let listener = Arc::new(listener);
+            serve(&listener, |call| judge.decide(call, &listener));
         }
     };
-    let thread = std::thread::Builder::new().name("tiller-supervise".into()).stack_size(STACK);
-    thread.spawn(serve).ok()?;
+    on_a_thread(serve)?;
     Some(folder)
 }
 
+/// The same for a program whose processes alone are limited.
+pub(crate) fn start_limit(confined: &Confined, limit: &ForkLimit) -> Option<PathBuf> {
+    let meeting = channel::Meeting::new(&confined.policy.writable_folders()).ok()?;
+    let (folder, limit) = (meeting.folder(), limit.clone());
+    let inside = confined.policy.profile != Profile::Floor;
+    let serve = move || {
+        if let Some(listener) = meeting.listener() {
+            serve(&listener, |call| {
+                Some(forks::decide(call, &limit, inside).unwrap_or(Answer::Fail(libc::EPERM)))
+            });
+        }
+    };
+    on_a_thread(serve)?;
+    Some(folder)
+}
+
+fn on_a_thread(serve: impl FnOnce() + Send + 'static) -> Option<()> {
+    let thread = std::thread::Builder::new().name("tiller-supervise".into()).stack_size(STACK);
+    thread.spawn(serve).ok().map(drop)
+}
+
 /// Answers calls until no process has the filter any more.
-fn serve(listener: &Arc<Listener>, judge: &Judge) {
+fn serve(listener: &Listener, decide: impl Fn(&Call) -> Option<Answer>) {
     listener.prefer_synchronous();
     loop {
         let mut waiting = [PollFd::new(listener, PollFlags::IN)];
@@ -85,7 +108,7 @@ fn serve(listener: &Arc<Listener>, judge: &Judge) {
         }
         match listener.receive() {
             Ok(Some(call)) => {
-                if let Some(answer) = judge.decide(&call, listener)
+                if let Some(answer) = decide(&call)
                     && listener.answer(call.id, answer).is_err()
                 {
                     return;

@@ -168,7 +168,8 @@ fn without_its_supervisor_a_command_can_change_nothing() {
         let place = Place::new();
         let confined = place.confined(Profile::Workspace, method);
         let meeting = Meeting::new(&confined.policy.writable_folders()).unwrap();
-        let launch = confined.found_by(place.launch("mkdir made; echo $?; mkdir made 2>&1"), &meeting);
+        // In the same process: another one cannot be started either.
+        let launch = confined.found_by(place.launch("exec mkdir made 2>&1"), &meeting);
         // It takes the listener and is gone.
         let thread = std::thread::spawn(|| drop(meeting.listener()));
         let out = place.start(launch);
@@ -265,6 +266,10 @@ fn words_name_what_was_blocked() {
 impl Confined {
     /// The launch with the supervisor that waits at this meeting.
     fn found_by(&self, launch: tiller_tool::shell::Launch, meeting: &Meeting) -> tiller_tool::shell::Launch {
-        self.change(launch, crate::launcher::Step::Exec, Some(meeting.folder()))
+        self.change(
+            launch,
+            crate::launcher::Step::Exec,
+            Some(crate::confine::Supervisor { folder: meeting.folder(), limits_only: false }),
+        )
     }
 }

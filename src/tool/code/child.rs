@@ -100,7 +100,7 @@ impl Child {
         pool.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
         let family = Family { roots: vec![root], marker, ..Family::default() };
         bounds::apply(root.0, cx.limits.bounds);
-        let guard = Guard::start(family.clone(), cx.limits.bounds, Some(leader.exit.clone()));
+        let guard = Guard::start(family.clone(), cx.limits.bounds, Some(leader.exit.clone()), &watch.forks);
         let (read, write) = link.into_split();
         let (messages, from) = rpc::messages();
         let (to, writing) = rpc::writer(write);

@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::words;
 use crate::shell::ShellError;
 use crate::shell::processes::bounds::{self, Guard};
+use crate::shell::processes::forks::ForkLimit;
 use crate::shell::processes::launch::{self, Leader};
 use crate::shell::processes::proc_fs::Family;
 use crate::shell::processes::{end, environment};
@@ -183,8 +184,9 @@ impl Child {
             env,
             folder: run.folder.to_owned(),
         };
+        let forks = ForkLimit::default();
         let launch = match cx.reading_confiner() {
-            Some(confiner) => confiner.confine(launch, &cx.workspace.root, run.folder),
+            Some(confiner) => confiner.confine_limited(launch, &cx.workspace.root, run.folder, &forks),
             None => pool.sandbox().wrap(launch),
         };
         let (out, stdout) = std::io::pipe().map_err(system("a pipe"))?;
@@ -197,7 +199,7 @@ impl Child {
         pool.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
         let family = Family { roots: vec![root], marker, ..Family::default() };
         bounds::apply(root.0, cx.limits.bounds);
-        let guard = Guard::start(family.clone(), cx.limits.bounds, Some(leader.exit.clone()));
+        let guard = Guard::start(family.clone(), cx.limits.bounds, Some(leader.exit.clone()), &forks);
         let said: Arc<std::sync::Mutex<Vec<u8>>> = Arc::default();
         let kept = Arc::clone(&said);
         let task = tokio::spawn(async move {

@@ -16,9 +16,11 @@ use tokio_util::sync::CancellationToken;
 use crate::shell::processes::bounds::{self, Bounds, Guard};
 use crate::shell::processes::end;
 use crate::shell::processes::environment;
+use crate::shell::processes::forks::ForkLimit;
 use crate::shell::processes::guardian::Guardian;
 use crate::shell::processes::launch::{self, Confiner, Exit, Launch};
-use crate::shell::processes::proc_fs::{self, Family};
+use crate::shell::processes::mark;
+use crate::shell::processes::proc_fs::Family;
 use tiller_protocol::lock;
 
 #[derive(Debug)]
@@ -120,7 +122,7 @@ impl Host {
     }
 
     /// The launch in the sandbox, if there is one.
-    fn confine(&self, launch: Launch, in_terminal: bool) -> std::io::Result<Launch> {
+    fn confine(&self, launch: Launch, in_terminal: bool, forks: &ForkLimit) -> std::io::Result<Launch> {
         let Some(confiner) = &self.0.confiner else { return Ok(launch) };
         let confiner = confiner.in_terminal().filter(|_| in_terminal).unwrap_or_else(|| Arc::clone(confiner));
         let mut scratch = lock(&self.0.scratch);
@@ -129,7 +131,7 @@ impl Host {
             None => super::local::own_folder::scratch()?,
         };
         let folder = launch.folder.clone();
-        let launch = confiner.confine(launch, &folder, dir.path());
+        let launch = confiner.confine_limited(launch, &folder, dir.path(), forks);
         *scratch = Some(dir);
         Ok(launch)
     }
@@ -153,10 +155,12 @@ impl Host {
     ) -> std::io::Result<HostedProgram> {
         launch.env = environment::environment(&launch.env);
         let marker = self.mark(&mut launch);
-        let launch = self.confine(launch, false)?;
+        let forks = ForkLimit::default();
+        let launch = self.confine(launch, false, &forks)?;
         end::adopt_orphans();
         let leader = launch::start(&launch, stdin, stdout, stderr)?;
-        Ok(self.adopt((leader.pid, leader.start), leader.exit, marker, &launch))
+        let program = (leader.pid, leader.start);
+        Ok(self.adopt(program, leader.exit, (marker, forks), &launch))
     }
 
     /// Starts `launch` in a terminal of this size.
@@ -174,7 +178,8 @@ impl Host {
         launch.env.retain(|(k, _)| k != "COLUMNS" && k != "LINES" && k != "COLORTERM");
         launch.env.push(("COLORTERM".into(), "truecolor".into()));
         let marker = self.mark(&mut launch);
-        let launch = self.confine(launch, true)?;
+        let forks = ForkLimit::default();
+        let launch = self.confine(launch, true, &forks)?;
         end::adopt_orphans();
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pty = native_pty_system().openpty(size).map_err(other)?;
@@ -191,13 +196,16 @@ impl Host {
             let started = pty.slave.spawn_command(builder.clone());
             started.map_err(|e| e.downcast::<std::io::Error>().unwrap_or_else(other))
         };
-        let mut child: Box<dyn portable_pty::Child> = launch::retry_while_busy(spawn)?;
+        let start = || {
+            let child: Box<dyn portable_pty::Child> = launch::retry_while_busy(spawn)?;
+            let pid = child.process_id().map_or(0, u32::cast_signed);
+            std::io::Result::Ok((child, pid))
+        };
+        let (mut child, root) = mark::starting(start)?;
         // Ours must close, or the terminal never ends.
         drop(pty.slave);
-        let pid = child.process_id().map_or(0, u32::cast_signed);
-        let root = (pid, proc_fs::stat(pid).map_or(0, |s| s.start));
         let (tx, exit) = watch::channel(None);
-        let hosted = self.adopt(root, exit, marker, &launch);
+        let hosted = self.adopt(root, exit, (marker, forks), &launch);
         // The sender is held by this thread until the process ends.
         let waiter = move || {
             // The crate's own status forgets the number of a signal.
@@ -222,7 +230,7 @@ impl Host {
         &self,
         root: (i32, u64),
         exit: watch::Receiver<Option<Exit>>,
-        marker: String,
+        (marker, forks): (String, ForkLimit),
         launch: &Launch,
     ) -> HostedProgram {
         let mut guardian = lock(&self.0.guardian);
@@ -234,7 +242,7 @@ impl Host {
         }
         drop(guardian);
         let family = Family { roots: vec![root], marker, ..Family::default() };
-        HostedProgram { pid: root.0, exit, family, host: self.clone(), over: false, guard: None }
+        HostedProgram { pid: root.0, exit, family, host: self.clone(), over: false, guard: None, forks }
     }
 }
 
@@ -262,13 +270,14 @@ pub struct HostedProgram {
     host: Host,
     over: bool,
     guard: Option<Guard>,
+    forks: ForkLimit,
 }
 
 impl HostedProgram {
     /// From here on it and all that it starts may take no more than this. Must be called in a runtime.
     pub fn bound(&mut self, bounds: Bounds) {
         bounds::apply(self.pid, bounds);
-        self.guard = Some(Guard::start(self.family.clone(), bounds, Some(self.exit.clone())));
+        self.guard = Some(Guard::start(self.family.clone(), bounds, Some(self.exit.clone()), &self.forks));
     }
 
     /// What was done about it, if it took too much.
@@ -340,6 +349,7 @@ fn on_a_thread(name: &str, work: impl FnOnce() + Send + 'static) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::processes::proc_fs;
     use std::io::BufRead;
     use std::time::Instant;
 

@@ -46,6 +46,8 @@ pub use output::leftover::Leftover;
 pub use pool::ShellPool;
 pub use process::Process;
 pub use processes::bounds::{Bounds, share_of_memory};
+pub use processes::end::end_children;
+pub use processes::forks::ForkLimit;
 pub use processes::launch::{
     Confiner, Confiners, Exit, FileGuard, Launch, NoSandbox, Sandbox, retry_while_busy,
 };

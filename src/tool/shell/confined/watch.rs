@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tiller_protocol::lock;
 
 use crate::shell::confined::blocked::BlockedLog;
+use crate::shell::processes::forks::ForkLimit;
 
 /// Files that would be lost. Those below `folder` are relative to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub struct CommandMark {
 pub struct CommandWatch {
     /// What it was refused.
     pub blocked: BlockedLog,
+    /// How many processes it may have.
+    pub forks: ForkLimit,
     state: Arc<WatchState>,
 }
 
@@ -87,6 +90,12 @@ impl CommandWatch {
     pub fn guarded(self, guard: DeletionGuard) -> Self {
         *lock(&self.state.guard) = Some(guard);
         self
+    }
+
+    /// With this limit on its processes.
+    #[must_use]
+    pub fn limited(self, forks: ForkLimit) -> Self {
+        Self { forks, ..self }
     }
 
     /// Notes that its system calls are supervised: what it is refused is known, not guessed.

@@ -24,7 +24,8 @@ use crate::shell::processes::bounds;
 use crate::shell::processes::end;
 use crate::shell::processes::environment;
 use crate::shell::processes::launch::{self, Confiner, Exit, Launch};
-use crate::shell::processes::proc_fs::{self, Family};
+use crate::shell::processes::mark;
+use crate::shell::processes::proc_fs::Family;
 use crate::{CommandProfile, ToolCx};
 use tiller_protocol::lock;
 
@@ -131,9 +132,8 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         let family = Family { roots: vec![root], marker, ..Family::default() };
         bounds::apply(root.0, cx.limits.bounds);
         let kind = Kind::Piped { input: Some(input) };
-        let mut job = Job::new(command, Running { kind, output, family, exit: leader.exit }, cx);
+        let mut job = Job::new(command, Running { kind, output, family, exit: leader.exit, watch }, cx);
         job.restored = self.guard_until(files, job.exit.clone());
-        job.watch = watch;
         job.reader = Some(reader);
         let job = self.list_job(|id| job.with_id(id));
         self.recheck()?;
@@ -160,7 +160,11 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         self.session_marker();
         let cancel = end.clone();
         let kind = Kind::Piped { input: Some(input) };
-        let mut job = Job::new(command, Running { kind, output, family: Family::default(), exit }, cx);
+        let mut job = Job::new(
+            command,
+            Running { kind, output, family: Family::default(), exit, watch: CommandWatch::default() },
+            cx,
+        );
         job.there = Some(end);
         job.reader = Some(reader);
         let job = self.list_job(|id| job.with_id(id));
@@ -198,12 +202,15 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         let reader = pty.master.try_clone_reader().map_err(other("a pseudo-terminal"))?;
         let writer = pty.master.take_writer().map_err(other("a pseudo-terminal"))?;
         let keys = input_writer(writer).map_err(ShellError::system("a thread"))?;
-        let mut child =
-            pty.slave.spawn_command(builder).map_err(other("the command could not be started"))?;
+        let start = || {
+            let child =
+                pty.slave.spawn_command(builder).map_err(other("the command could not be started"))?;
+            let pid = child.process_id().map_or(0, u32::cast_signed);
+            Ok::<_, ShellError>((child, pid))
+        };
+        let (mut child, root) = mark::starting(start)?;
         // Ours must close, or the terminal never ends.
         drop(pty.slave);
-        let pid = child.process_id().map_or(0, u32::cast_signed);
-        let root = (pid, proc_fs::stat(pid).map_or(0, |s| s.start));
         self.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
         let (tx, exit) = watch::channel(None);
         let output = Output::new(cx);
@@ -220,9 +227,8 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         let kind = Kind::Pty { screen: screen.clone(), keys: keys.clone(), _master: pty.master };
         let family = Family { roots: vec![root], marker, ..Family::default() };
         bounds::apply(root.0, cx.limits.bounds);
-        let mut job = Job::new(command, Running { kind, output: output.clone(), family, exit }, cx);
+        let mut job = Job::new(command, Running { kind, output: output.clone(), family, exit, watch }, cx);
         job.restored = self.guard_until(files, job.exit.clone());
-        job.watch = watch;
         let job = if live.is_none() { self.list_job(|id| job.with_id(id)) } else { Arc::new(job) };
         let pump = Pump { keys, screen, output, live };
         let thread = std::thread::Builder::new().name("tiller-pty".into()).stack_size(256 << 10);
@@ -243,7 +249,11 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         // The writers are not known yet: `kill` then looks for the processes that hold the pipe.
         let reader = drain(left.pipe, output.clone(), Some(tx));
         let family = Family { pipes: left.name.into_iter().collect(), ..Family::default() };
-        let mut job = Job::new(command, Running { kind: Kind::Leftover, output, family, exit }, cx);
+        let mut job = Job::new(
+            command,
+            Running { kind: Kind::Leftover, output, family, exit, watch: CommandWatch::default() },
+            cx,
+        );
         job.reader = Some(reader);
         self.list_job(|id| job.with_id(id)).id.clone()
     }

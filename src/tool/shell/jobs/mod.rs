@@ -175,6 +175,7 @@ pub(crate) struct Running {
     pub output: Output,
     pub family: Family,
     pub exit: watch::Receiver<Option<Exit>>,
+    pub watch: CommandWatch,
 }
 
 impl Drop for Job {
@@ -188,7 +189,7 @@ impl Drop for Job {
 impl Job {
     /// A process of this call that has just started; it has no id yet. Its resources are limited from now on.
     pub(crate) fn new(command: &str, running: Running, cx: &ToolCx) -> Self {
-        let Running { kind, output, family, exit } = running;
+        let Running { kind, output, family, exit, watch } = running;
         Self {
             id: String::new(),
             command: command.to_owned(),
@@ -197,12 +198,12 @@ impl Job {
             kind: Mutex::new(kind),
             output,
             typed: Mutex::default(),
-            guard: Guard::start(family.clone(), cx.limits.bounds, Some(exit.clone())),
+            guard: Guard::start(family.clone(), cx.limits.bounds, Some(exit.clone()), &watch.forks),
             exit,
             family,
             there: None,
             restored: not_compared(),
-            watch: CommandWatch::default(),
+            watch,
             connections: Connections::now(cx),
             reader: None,
         }

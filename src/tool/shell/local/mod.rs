@@ -28,6 +28,7 @@ use crate::shell::backend::{Backend, CommandResult, Line, Shell, ShellError, Sin
 use crate::shell::confined::watch::CommandWatch;
 use crate::shell::local::report::ShellReport;
 use crate::shell::output::leftover::{PipeRead, read_now, read_ready};
+use crate::shell::processes::bounds::Guard;
 use crate::shell::processes::environment;
 use crate::shell::processes::launch::{self, Launch, Leader, Sandbox};
 use crate::shell::processes::proc_fs;
@@ -80,6 +81,8 @@ struct LocalShell {
     buffer: Vec<u8>,
     /// What it is refused.
     watch: CommandWatch,
+    /// What limits it and all that it starts, from its first command on.
+    guard: Option<Guard>,
 }
 
 impl LocalShell {
@@ -140,6 +143,7 @@ impl LocalShell {
             base,
             buffer: Vec::new(),
             watch,
+            guard: None,
         };
         match tokio::time::timeout(START, shell.report()).await {
             Ok(Some(_)) => {}

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::sleep_until;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::LocalShell;
 use crate::ToolCx;
@@ -13,13 +14,13 @@ use crate::shell::confined::blocked::Refusals;
 use crate::shell::confined::deletion;
 use crate::shell::hints;
 use crate::shell::output::leftover::{CHUNK, LINGER, Leftover, PipeRead, read_now, read_ready};
-use crate::shell::processes::bounds::{self, Guard};
+use crate::shell::processes::bounds::{self, Bounds, Guard};
 use crate::shell::processes::end;
 use crate::shell::processes::launch::{Exit, Leader};
 use crate::shell::processes::proc_fs;
 
-/// After KILL, until we give up on what is left (a process in an uninterruptible wait).
-const GIVE_UP: Duration = Duration::from_secs(1);
+/// After all is killed, until the end of the leader is told.
+const TOLD: Duration = Duration::from_secs(1);
 /// Time between two checks of the processes that are still alive.
 const LOOK: Duration = Duration::from_millis(20);
 /// A pipe of this size for commands that write a lot.
@@ -31,8 +32,8 @@ enum RunPhase {
     Running,
     /// TERM was sent; KILL follows at this time.
     Asked(Instant),
-    /// KILL was sent; at this time we give up.
-    Killed(Instant),
+    /// It is being killed.
+    Killed,
 }
 
 /// The processes of a command that runs. When the command is dropped before its end, they are ended with their shell: nothing
@@ -50,6 +51,27 @@ impl Drop for RunningCommand {
 }
 
 impl LocalShell {
+    /// From here on the shell and all that it starts may take no more than this.
+    fn bound(&mut self, bounds: Bounds) {
+        match &self.guard {
+            Some(guard) if guard.bounds() == bounds => guard.work(),
+            _ => self.guard = Some(Guard::of_shell(self.family(0, &[]), bounds, &self.watch.forks)),
+        }
+        bounds::apply(self.shell.0, bounds);
+    }
+
+    /// What was done because the command, or what an earlier one left, took too much. Waits until that is over.
+    async fn excess(&self, how: CommandEnd) -> Option<String> {
+        let guard = self.guard.as_ref()?;
+        guard.rest();
+        let excess = guard.take_said()?;
+        if how == CommandEnd::ShellEnded {
+            let family = self.family(0, &[]);
+            let _ = tokio::task::spawn_blocking(move || end::finish_off(&family)).await;
+        }
+        Some(excess)
+    }
+
     pub(crate) async fn run_line(
         &mut self,
         line: Line<'_>,
@@ -73,8 +95,9 @@ impl LocalShell {
         let mut stuck = 0;
         // Processes that were sent TERM; what a shell with a trap of its own starts next gets one too.
         let mut signalled = end::SignalledProcesses::new();
-        let guard = Guard::start(self.family(since, &before), cx.limits.bounds, None);
-        bounds::apply(self.shell.0, cx.limits.bounds);
+        self.bound(cx.limits.bounds);
+        // What ends all processes of the command, once that has begun.
+        let mut killing: Option<AbortOnDropHandle<usize>> = None;
         self.watch.begin(deletion::guard(cx));
         let mut running = RunningCommand(Some(self.family(since, &before)));
         let broken = self.send(kind, &text).is_err();
@@ -84,15 +107,20 @@ impl LocalShell {
             }
             let timer = match phase {
                 RunPhase::Running => line.until + self.watch.paused(),
-                RunPhase::Asked(at) | RunPhase::Killed(at) => at.min(Instant::now() + LOOK),
+                RunPhase::Asked(at) => at.min(Instant::now() + LOOK),
+                RunPhase::Killed => Instant::now() + LOOK,
             };
             let timer = sink.progress.due().map_or(timer, |due| due.min(timer));
             tokio::select! {
                 biased;
-                () = line.hard.cancelled(), if !matches!(phase, RunPhase::Killed(_)) => {
+                () = line.hard.cancelled(), if phase != RunPhase::Killed => {
                     how = if how == CommandEnd::Done { CommandEnd::Stopped } else { how };
-                    signal_all(&self.family(since, &before), Signal::KILL);
-                    phase = RunPhase::Killed(Instant::now() + GIVE_UP);
+                    killing = Some(kill(self.family(since, &before), &self.leader));
+                    phase = RunPhase::Killed;
+                }
+                left = ended(&mut killing), if killing.is_some() => {
+                    stuck = left;
+                    break;
                 }
                 () = line.cancel.cancelled(), if phase == RunPhase::Running => {
                     how = CommandEnd::Stopped;
@@ -139,24 +167,18 @@ impl LocalShell {
                             phase = RunPhase::Asked(now + line.grace);
                         }
                         RunPhase::Running => {}
-                        RunPhase::Asked(at) | RunPhase::Killed(at) => {
-                            let left = self.family(since, &before).living();
+                        RunPhase::Killed => {}
+                        RunPhase::Asked(at) => {
+                            let family = self.family(since, &before);
+                            let left = family.living();
                             if left.is_empty() && self.leader.exited().is_some() {
                                 break;
                             }
-                            if now < at && matches!(phase, RunPhase::Asked(_)) {
-                                end::signal_in_order(left.clone(), Signal::TERM, &mut signalled);
-                            }
-                            if now >= at && matches!(phase, RunPhase::Killed(_)) {
-                                stuck = left.len();
-                                break;
-                            }
-                            if now >= at || matches!(phase, RunPhase::Killed(_)) {
-                                // Again and again: what is killed may have had time to fork.
-                                let until = if let RunPhase::Killed(at) = phase { at } else { now + GIVE_UP };
-                                left.iter().for_each(|s| _ = proc_fs::signal(s, Signal::KILL));
-                                kill_group(&self.leader, Signal::KILL);
-                                phase = RunPhase::Killed(until);
+                            if now < at {
+                                end::signal_in_order(left, Signal::TERM, &mut signalled);
+                            } else {
+                                killing = Some(kill(family, &self.leader));
+                                phase = RunPhase::Killed;
                             }
                         }
                     }
@@ -166,6 +188,9 @@ impl LocalShell {
         if broken {
             self.leader.ended().await;
             how = CommandEnd::ShellEnded;
+        }
+        if phase == RunPhase::Killed {
+            let _ = tokio::time::timeout(TOLD, self.leader.ended()).await;
         }
         if matches!(&report, Some(r) if r.last) && how == CommandEnd::Done {
             self.leader.ended().await;
@@ -193,6 +218,7 @@ impl LocalShell {
         let (folder, exports) = report.map_or((None, None), |r| (Some(r.folder), Some(r.exports)));
         let lives_on = line.compared && self.lives_on(since, &before);
         self.watch.end();
+        let excess = self.excess(how).await;
         running.0 = None;
         let refusals = Refusals { known: self.watch.is_supervised(), blocked: self.watch.blocked.take() };
         Ok(CommandResult {
@@ -204,7 +230,7 @@ impl LocalShell {
             leftover,
             waited,
             stuck,
-            excess: guard.said(),
+            excess,
             note: None,
             lives_on,
             refusals,
@@ -260,8 +286,18 @@ async fn rest(
     matches!(how, CommandEnd::Done | CommandEnd::ShellEnded).then_some(Leftover { pipe, name: None })
 }
 
-fn signal_all(family: &proc_fs::Family, signal: Signal) {
-    end::signal_in_order(family.living(), signal, &mut end::SignalledProcesses::new());
+/// Ends the processes of a command for good, beside the reading of their output.
+fn kill(family: proc_fs::Family, leader: &Leader) -> AbortOnDropHandle<usize> {
+    kill_group(leader, Signal::KILL);
+    AbortOnDropHandle::new(tokio::task::spawn_blocking(move || end::finish_off(&family)))
+}
+
+/// How many are left of what is being killed.
+async fn ended(killing: &mut Option<AbortOnDropHandle<usize>>) -> usize {
+    match killing {
+        Some(task) => task.await.unwrap_or(0),
+        None => 0,
+    }
 }
 
 /// For systems without `/proc`: the group is all that can be reached.

@@ -1,49 +1,74 @@
-//! CommandEnd much of the machine a command may take: processes, and memory.
+//! How much of the machine a command may take: processes, threads, and memory.
 //!
 //! A command that runs away is ended before it takes the machine (and this program) with it. Nothing is looked at
 //! closely while the machine as a whole shows nothing unusual: two short reads of `/proc` now and then, and none when
-//! no command runs. Linux only; elsewhere nothing is bounded.
+//! no command runs and none has left anything. Linux only; elsewhere nothing is bounded.
 //!
 //! Limits of the kernel are of little use alone: the one on processes counts all of a user's and does not hold for
 //! root, the ones on memory count what is only reserved and break programs that reserve much (sanitizers, some
 //! runtimes), and few users can make control groups. So two limits of the kernel are
 //! set: which process is killed first when memory runs out, and an upper bound on the number of processes.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
-use tokio::task::JoinHandle;
 
 use crate::output::human;
 use crate::shell::processes::end;
+use crate::shell::processes::forks::ForkLimit;
+use crate::shell::processes::memory::Memory;
 use crate::shell::processes::proc_fs::{self, Family, Stat};
 use tiller_protocol::lock;
 
 /// Between two looks at the machine, at first and later.
-const TICK: Duration = Duration::from_millis(100);
-const LATER: Duration = Duration::from_millis(500);
+const TICK: Duration = Duration::from_millis(25);
+const LATER: Duration = Duration::from_millis(250);
 const EAGER: Duration = Duration::from_secs(10);
 /// Between two looks at the command itself: when the machine looks unusual, and in any case.
 const SOON: Duration = Duration::from_millis(250);
 const ANYWAY: Duration = Duration::from_secs(5);
+/// Threads for each process that a family may have: they take numbers of the machine as processes do.
+const THREADS: u64 = 4;
 /// For the kernel, when memory runs out: from -1000 (never) to 1000 (first).
 const OOM_SCORE: i32 = 300;
 
 /// What a command and all that it starts may take; 0: as much as there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Processes at once.
+    /// Processes at once, and four times as many threads.
     pub processes: u64,
     /// Bytes of memory that they hold together.
     pub memory: u64,
-    /// Whose they are, as the settings call it: `command` for `limits.command_processes`.
+    /// Whose they are, as the settings call it: `command` for `limits.command_processes`; empty: there is no setting.
     pub whose: &'static str,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
         Self { processes: 4096, memory: share_of_memory(75), whose: "command" }
+    }
+}
+
+impl Bounds {
+    /// The setting of such a limit, for people, with a blank before it.
+    fn setting(&self, what: &str) -> String {
+        match self.whose {
+            "" => String::new(),
+            whose => format!(" (limits.{whose}_{what})"),
+        }
+    }
+
+    /// Threads at once, those of all processes together: never all that the machine has.
+    fn threads(&self) -> u64 {
+        static MOST: OnceLock<u64> = OnceLock::new();
+        let most = MOST.get_or_init(|| {
+            let most = std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
+            most.trim().parse::<u64>().unwrap_or(32_768) / 2
+        });
+        self.processes.saturating_mul(THREADS).min(*most).max(self.processes)
     }
 }
 
@@ -100,111 +125,303 @@ impl Machine {
         let total = of("MemTotal:").unwrap_or(0);
         Self { tasks, free: of("MemAvailable:").unwrap_or(0), total }
     }
+
+    /// Where what others have taken meanwhile, and given back, does not hide what a family takes.
+    fn calmer(self, now: Self) -> Self {
+        Self { tasks: self.tasks.min(now.tasks), free: self.free.max(now.free), ..now }
+    }
 }
 
-/// Watches one command until it is dropped.
+/// Watches a family until it is gone.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    said: Arc<Mutex<Option<String>>>,
-    task: JoinHandle<()>,
+    shared: Arc<Shared>,
+    thread: Option<Thread>,
+    bounds: Bounds,
+}
+
+#[derive(Debug)]
+struct Shared {
+    said: Mutex<Option<String>>,
+    phase: Mutex<Phase>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Watching,
+    /// No command runs. What earlier ones left is watched; without any, the guard sleeps.
+    Resting,
+    /// What it was for has ended. What that left is watched until it has ended as well.
+    Over,
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.task.abort();
+        self.turn(Phase::Over);
     }
 }
 
 impl Guard {
-    /// `family`: the command and all that it starts. It also ends when `over` is set.
-    pub(crate) fn start(family: Family, bounds: Bounds, over: Option<Over>) -> Self {
-        let said = Arc::new(Mutex::new(None));
-        let task = tokio::spawn(watch(family, bounds, over, Arc::clone(&said)));
-        Self { said, task }
+    /// `family`: the command and all that it starts. What that leaves is watched after its end (`over` is set, or the guard
+    /// dropped) too. `forks`: what a supervisor asks about it.
+    pub(crate) fn start(family: Family, bounds: Bounds, over: Option<Over>, forks: &ForkLimit) -> Self {
+        Self::of(family, bounds, (over, forks), 0)
+    }
+
+    /// Of a shell, which runs one command after the other: `family` is there before the first. Reads `/proc`.
+    pub(crate) fn of_shell(family: Family, bounds: Bounds, forks: &ForkLimit) -> Self {
+        let quiet = family.living().len();
+        Self::of(family, bounds, (None, forks), quiet)
+    }
+
+    fn of(family: Family, bounds: Bounds, (over, forks): (Option<Over>, &ForkLimit), quiet: usize) -> Self {
+        forks.set(family.clone(), bounds.processes);
+        let shared = Arc::new(Shared { said: Mutex::default(), phase: Mutex::new(Phase::Watching) });
+        let mut guard = Self { shared: Arc::clone(&shared), thread: None, bounds };
+        if !cfg!(target_os = "linux") || (bounds.processes == 0 && bounds.memory == 0) {
+            return guard;
+        }
+        let (memory, number) = (Memory::new(&family), newest());
+        let watch = Watch { family, bounds, over, quiet, shared, memory, number, forks: forks.clone() };
+        // A thread of its own: among thousands of processes the runtime may not get to it.
+        let thread = std::thread::Builder::new().name("tiller-bounds".into()).stack_size(256 << 10);
+        match thread.spawn(move || watch.run()) {
+            Ok(handle) => guard.thread = Some(handle.thread().clone()),
+            Err(e) => tracing::warn!(error = %e, "limits are not watched"),
+        }
+        guard
+    }
+
+    fn turn(&self, phase: Phase) {
+        *lock(&self.shared.phase) = phase;
+        if let Some(thread) = &self.thread {
+            thread.unpark();
+        }
+    }
+
+    /// The shell begins a command.
+    pub(crate) fn work(&self) {
+        self.turn(Phase::Watching);
+    }
+
+    /// The command of the shell is over.
+    pub(crate) fn rest(&self) {
+        self.turn(Phase::Resting);
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        self.bounds
     }
 
     /// What was done about it, if it took too much.
     pub(crate) fn said(&self) -> Option<String> {
-        lock(&self.said).clone()
+        lock(&self.shared.said).clone()
+    }
+
+    /// The same, once.
+    pub(crate) fn take_said(&self) -> Option<String> {
+        lock(&self.shared.said).take()
     }
 }
 
 /// Set when a process has ended.
 type Over = tokio::sync::watch::Receiver<Option<crate::shell::processes::launch::Exit>>;
 
-async fn watch(family: Family, bounds: Bounds, over: Option<Over>, said: Arc<Mutex<Option<String>>>) {
-    if !cfg!(target_os = "linux") || (bounds.processes == 0 && bounds.memory == 0) {
-        return;
-    }
-    let (began, mut looked) = (Instant::now(), Instant::now());
-    let before = Machine::now();
-    loop {
-        tokio::time::sleep(if began.elapsed() < EAGER { TICK } else { LATER }).await;
-        if over.as_ref().is_some_and(|o| o.borrow().is_some()) {
-            return;
-        }
-        let now = Machine::now();
-        let more = now.tasks.saturating_sub(before.tasks);
-        let many = bounds.processes > 0 && more > bounds.processes / 2;
-        let much = bounds.memory > 0 && before.free.saturating_sub(now.free) > bounds.memory / 4;
-        let due = if many && more > bounds.processes {
-            Duration::ZERO
-        } else if many || much {
-            SOON
-        } else {
-            ANYWAY
-        };
-        if looked.elapsed() < due {
-            continue;
-        }
-        let (theirs, words) = (family.clone(), Arc::clone(&said));
-        // It reads much of `/proc` and can wait for the processes that it kills. The message is set before any of them
-        // ends.
-        let _ = tokio::task::spawn_blocking(move || look(&theirs, bounds, &words)).await;
-        looked = Instant::now();
+/// The work of a guard.
+struct Watch {
+    family: Family,
+    bounds: Bounds,
+    over: Option<Over>,
+    /// Members when no command runs.
+    quiet: usize,
+    shared: Arc<Shared>,
+    memory: Memory,
+    /// Its place in the order in which families began to work.
+    number: u64,
+    forks: ForkLimit,
+}
+
+/// The families that work, in the order in which they began: what cannot be told apart is the newest one's.
+static WORKING: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+/// Another one begins.
+fn newest() -> u64 {
+    let mut working = lock(&WORKING);
+    // Greater than those of all that work.
+    let number = working.last().map_or(1, |last| last + 1);
+    working.insert(number);
+    number
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        lock(&WORKING).remove(&self.number);
     }
 }
 
-/// Ends what is too much, and says so.
-fn look(family: &Family, bounds: Bounds, said: &Mutex<Option<String>>) {
-    let living = family.living();
-    let count = living.len() as u64;
-    if bounds.processes > 0 && count > bounds.processes {
-        let most = bounds.processes;
-        *lock(said) = Some(format!(
-            "it was terminated: it had more than {most} processes at once (limits.{}_processes)",
-            bounds.whose
-        ));
-        // An ended process has released its number, which another process may have by now.
-        let same = |(pid, start): &&(i32, u64)| proc_fs::stat(*pid).is_some_and(|s| s.start == *start);
-        for (pid, _) in family.roots.iter().filter(same) {
-            // One call for all of a group: none of them can fork in between.
-            if let Some(group) = Pid::from_raw(*pid) {
-                let _ = rustix::process::kill_process_group(group, Signal::KILL);
+impl Watch {
+    fn run(mut self) {
+        let _first = end::Priority::raise();
+        let mut began = Instant::now();
+        let mut last = Look { machine: Machine::now(), ..Look::default() };
+        let mut before = (Phase::Watching, false);
+        let mut ended = false;
+        loop {
+            std::thread::park_timeout(if began.elapsed() < EAGER { TICK } else { LATER });
+            let phase = *lock(&self.shared.phase);
+            let over = phase == Phase::Over || self.over.as_ref().is_some_and(|o| o.borrow().is_some());
+            let turned = std::mem::replace(&mut before, (phase, over)) != (phase, over);
+            if turned && phase == Phase::Watching {
+                began = Instant::now();
+            }
+            let machine = Machine::now();
+            last.machine = last.machine.calmer(machine);
+            // Once: nothing more of it can start then.
+            let passed = !ended && self.forks.passed();
+            ended |= passed;
+            if !turned && !passed && last.when.elapsed() < last.due(machine, self.bounds) {
+                continue;
+            }
+            // The message is set before any of them ends.
+            let is_newest = lock(&WORKING).last() == Some(&self.number);
+            last = if passed {
+                end_many(&self.family, self.bounds, &self.shared.said)
+            } else {
+                look(&self.family, self.bounds, (&mut self.memory, is_newest), &self.shared.said)
+            };
+            last.machine = machine;
+            if over && last.living == 0 {
+                return;
+            }
+            if phase == Phase::Resting && last.living <= self.quiet {
+                lock(&WORKING).remove(&self.number);
+                while *lock(&self.shared.phase) == Phase::Resting {
+                    std::thread::park();
+                }
+                self.number = newest();
+                began = Instant::now();
+                last.machine = Machine::now();
             }
         }
-        return end::finish_off(family);
+    }
+}
+
+/// What a family had when it was looked at last.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    living: usize,
+    threads: u64,
+    memory: u64,
+    when: Instant,
+    machine: Machine,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { living: 0, threads: 0, memory: 0, when: Instant::now(), machine: Machine::default() }
+    }
+}
+
+impl Look {
+    /// Time after which the family is to be looked at again: it can have as much more as the machine has now.
+    fn due(&self, now: Machine, bounds: Bounds) -> Duration {
+        let more = now.tasks.saturating_sub(self.machine.tasks);
+        let (processes, threads) = (self.living as u64 + more, self.threads + more);
+        let memory = self.memory + self.machine.free.saturating_sub(now.free);
+        let limited = bounds.processes > 0;
+        if limited && (processes > bounds.processes || threads > bounds.threads()) {
+            Duration::ZERO
+        } else if limited && (processes > bounds.processes / 2 || threads > bounds.threads() / 2)
+            || bounds.memory > 0 && memory > bounds.memory / 4
+        {
+            SOON
+        } else {
+            ANYWAY
+        }
+    }
+}
+
+/// Ends what is too much, and says so. Gives what there was. `newest`: no family began to work later.
+fn look(
+    family: &Family,
+    bounds: Bounds,
+    (memory, newest): (&mut Memory, bool),
+    said: &Mutex<Option<String>>,
+) -> Look {
+    let living = family.living();
+    let count = living.len() as u64;
+    let threads: u64 = living.iter().map(|s| s.threads).sum();
+    let seen = Look { living: living.len(), threads, ..Look::default() };
+    let setting = bounds.setting("memory");
+    if bounds.processes > 0 && count > bounds.processes {
+        return end_many(family, bounds, said);
+    }
+    if bounds.processes > 0 && threads > bounds.threads() {
+        *lock(said) = Some(format!(
+            "it was terminated: it had more than {} threads at once{}",
+            bounds.threads(),
+            bounds.setting("processes"),
+        ));
+        end_all(family);
+        return seen;
     }
     if bounds.memory == 0 {
-        return;
+        return seen;
     }
-    let mut held: Vec<(u64, Stat)> = living.into_iter().map(|s| (resident(s.pid), s)).collect();
-    held.sort_by_key(|(bytes, _)| *bytes);
-    let all: u64 = held.iter().map(|(bytes, _)| bytes).sum();
-    if let Some((bytes, largest)) = held.last().filter(|_| all > bounds.memory) {
+    let held = memory.held(&living, newest);
+    let seen = Look { memory: held.all, ..seen };
+    if held.all <= bounds.memory {
+        return seen;
+    }
+    let (all, most) = (human(held.all), human(bounds.memory));
+    let largest = held.each.last().filter(|(bytes, _)| *bytes >= held.loose);
+    if let Some((bytes, largest)) = largest {
         let name = std::fs::read_to_string(format!("/proc/{}/comm", largest.pid)).unwrap_or_default();
         *lock(said) = Some(format!(
-            "{} of its processes held {} of memory, more than {} (limits.{}_memory), so the largest was killed, and what \
-             it had started: {} ({})",
-            held.len(),
-            human(all),
-            human(bounds.memory),
-            bounds.whose,
+            "{} of its processes held {all} of memory, more than {most}{setting}, so the largest was killed, \
+             and what it had started: {} ({})",
+            held.each.len(),
             crate::text::clean(name.trim().as_bytes()),
             human(*bytes),
         ));
         end_with_children(family, largest);
+    } else {
+        let files = memory.loose_files();
+        let removed = if files.is_empty() { "" } else { "; removed: " };
+        *lock(said) = Some(format!(
+            "it was terminated: it held {all} of memory, {} of it in shared memory, more than {most}\
+             {setting}{removed}{}",
+            human(held.loose),
+            files.join(", "),
+        ));
+        end_all(family);
+        memory.remove_loose();
     }
+    seen
+}
+
+/// Ends a family that has too many processes, or wants more, and says so.
+fn end_many(family: &Family, bounds: Bounds, said: &Mutex<Option<String>>) -> Look {
+    *lock(said) = Some(format!(
+        "it was terminated: it had more than {} processes at once{}",
+        bounds.processes,
+        bounds.setting("processes"),
+    ));
+    end_all(family);
+    Look::default()
+}
+
+/// Ends a family that has too much.
+fn end_all(family: &Family) {
+    // An ended process has released its number, which another process may have by now.
+    let same = |(pid, start): &&(i32, u64)| proc_fs::stat(*pid).is_some_and(|s| s.start == *start);
+    for (pid, _) in family.roots.iter().filter(same) {
+        // One call for all of a group: none of them can fork in between.
+        if let Some(group) = Pid::from_raw(*pid) {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+    }
+    end::finish_off(family);
 }
 
 /// Kills a process of a family and all that it started, so that none of it goes on as an orphan.
@@ -229,13 +446,9 @@ fn end_with_children(family: &Family, top: &Stat) {
     }
 }
 
-/// Bytes of memory that a process holds, shared ones included.
-fn resident(pid: i32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
-    let pages: u64 = text.split(' ').nth(1).and_then(|p| p.parse().ok()).unwrap_or(0);
-    pages * rustix::param::page_size() as u64
-}
-
+#[cfg(test)]
+#[path = "bombs_tests.rs"]
+mod bombs_tests;
 #[cfg(test)]
 #[path = "bounds_tests.rs"]
 mod tests;

@@ -13,9 +13,13 @@ use crate::shell::processes::proc_fs::{self, Family, Stat};
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
-/// After KILL, and looks in this time.
-const GIVE_UP: Duration = Duration::from_secs(1);
+/// Looks at a family that does not change though it was killed, before it is given up: what is killed ends when it runs
+/// next, which takes a while on a busy machine.
 const LOOKS: usize = 50;
+/// For a family that goes on changing.
+const GIVE_UP: Duration = Duration::from_secs(20);
+/// Looks for new processes while a family is stopped.
+const ROUNDS: usize = 100;
 /// A dead child of unknown origin is collected when it has waited this long: its own parent code, if it
 /// has any, has had its chance.
 const ABANDONED: Duration = Duration::from_secs(2);
@@ -55,24 +59,16 @@ pub(crate) async fn end(family: &Family, grace: Duration, hard: Option<&Cancella
             signal_in_order(living.clone(), Signal::TERM, &mut signalled);
         }
     }
-    group(family, Signal::KILL);
-    // Looks are counted: on a busy machine what is killed may not run for a while, and it ends when it does.
-    for _ in 0..LOOKS {
-        if living.is_empty() {
-            break;
-        }
-        // Again and again: what is killed may have had time to fork.
-        living.iter().for_each(|s| _ = proc_fs::signal(s, Signal::KILL));
-        sleep(LOOK).await;
-        living = family.living();
-        note(&living, &mut seen);
+    for s in seen.values().filter(|s| !family.roots.iter().any(|(pid, _)| *pid == s.pid)) {
+        collect(s);
     }
-    for s in seen.values() {
-        if !family.roots.iter().any(|(pid, _)| *pid == s.pid) {
-            collect(s);
-        }
+    if living.is_empty() {
+        group(family, Signal::KILL);
+        return 0;
     }
-    living.len()
+    let last = family.clone();
+    // It reads much of `/proc`, and waits.
+    tokio::task::spawn_blocking(move || finish_off(&last)).await.unwrap_or(living.len())
 }
 
 /// The programs that a signal was sent to: a process (pid and start) and the stack of the program that it ran then.
@@ -90,33 +86,148 @@ pub(crate) fn signal_in_order(mut living: Vec<Stat>, signal: Signal, signalled: 
     }
 }
 
-/// KILL, without waiting. For the last moment.
+/// KILL, without waiting for the end. For the last moment.
 pub(crate) fn kill_now(family: &Family) {
-    for s in family.living() {
+    let _first = Priority::raise();
+    end_namespaces(family);
+    for s in stop(family) {
         proc_fs::signal(&s, Signal::KILL);
     }
     group(family, Signal::KILL);
 }
 
-/// KILL until nothing is left, and collects the dead. Blocks, for a second at most: what was just killed may have
-/// forked a moment before.
-pub(crate) fn finish_off(family: &Family) {
-    let until = Instant::now() + GIVE_UP;
+/// Stops a family, kills it until a look finds none of it, and collects its dead. Everything that ends a family for good
+/// passes here. Blocks until none is left; returns how many are, when they do not end (uninterruptible, or not ours to
+/// signal).
+pub(crate) fn finish_off(family: &Family) -> usize {
+    let _first = Priority::raise();
+    let began = Instant::now();
     let mut seen: HashMap<i32, Stat> = HashMap::new();
-    loop {
-        let living = family.living();
-        if living.is_empty() || Instant::now() > until {
-            break;
+    let (mut before, mut same, mut none) = (Vec::new(), 0, 0);
+    end_namespaces(family);
+    let left = loop {
+        let living = stop(family);
+        if living.is_empty() {
+            none += 1;
+            // A list of processes that change can lack one.
+            if seen.is_empty() || none == 2 {
+                break 0;
+            }
+        } else {
+            none = 0;
         }
         for s in &living {
             proc_fs::signal(s, Signal::KILL);
         }
         group(family, Signal::KILL);
         seen.extend(living.iter().map(|s| (s.pid, *s)));
-        std::thread::park_timeout(LOOK);
-    }
+        let now: Vec<(i32, u64)> = living.iter().map(|s| (s.pid, s.start)).collect();
+        same = if now == before { same + 1 } else { 0 };
+        if same >= LOOKS || began.elapsed() > GIVE_UP {
+            break now.len();
+        }
+        before = now;
+        std::thread::park_timeout(if same == 0 { SOON } else { LOOK });
+    };
     seen.values().filter(|s| !family.roots.iter().any(|(pid, _)| *pid == s.pid)).for_each(collect);
+    left
 }
+
+/// Ends all that this process has started and adopted, and waits until none is left. For a process that does nothing else.
+/// Returns how many could not be ended.
+pub fn end_children() -> usize {
+    let me = std::process::id().cast_signed();
+    for _ in 0..LOOKS {
+        // The orphans among the descendants have become children, so without a child there is none. To list all processes
+        // of the machine takes some milliseconds.
+        if !has_children() {
+            return 0;
+        }
+        let living = proc_fs::all().into_iter().filter(|s| s.parent == me && !s.dead());
+        let roots: Vec<(i32, u64)> = living.map(|s| (s.pid, s.start)).collect();
+        if roots.is_empty() && !cfg!(target_os = "linux") {
+            return 0;
+        }
+        let left = finish_off(&Family { roots, ..Family::default() });
+        if left > 0 {
+            return left;
+        }
+        std::thread::park_timeout(SOON);
+    }
+    0
+}
+
+/// Takes the status of children that have ended. False: there are no others.
+fn has_children() -> bool {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => return true,
+            Err(e) => return e != rustix::io::Errno::CHILD,
+        }
+    }
+}
+
+/// Between two looks at a family that ends.
+const SOON: Duration = Duration::from_millis(2);
+
+/// Stops all of a family, and what it started meanwhile, until a look finds nothing new: what is stopped starts nothing, so
+/// it can be killed afterwards however fast it was. Gives what lives.
+fn stop(family: &Family) -> Vec<Stat> {
+    let mut stopped: HashSet<(i32, u64)> = HashSet::new();
+    let mut living = family.living();
+    for _ in 0..ROUNDS {
+        let fresh = living.iter().filter(|s| s.state != b'T' && stopped.insert((s.pid, s.start)));
+        let fresh: Vec<&Stat> = fresh.collect();
+        if fresh.is_empty() {
+            break;
+        }
+        fresh.iter().for_each(|s| _ = proc_fs::signal(s, Signal::STOP));
+        living = family.living();
+    }
+    living
+}
+
+/// Ends the number spaces of processes that a family has, each with all that is in it: the kernel does so when the first of
+/// it ends, and nothing can be started there meanwhile.
+fn end_namespaces(family: &Family) {
+    let living = family.living();
+    let root = |pid: i32| family.roots.iter().any(|(root, _)| *root == pid);
+    // The first of a space is a child of what made it.
+    for s in living.iter().filter(|s| root(s.parent) && proc_fs::leads_namespace(s.pid)) {
+        proc_fs::signal(s, Signal::KILL);
+    }
+}
+
+/// Lets this thread run before others where the system permits that (an administrator): among thousands of processes it
+/// would hardly run otherwise.
+pub(super) struct Priority(Option<i32>);
+
+impl Priority {
+    pub(super) fn raise() -> Self {
+        #[cfg(target_os = "linux")]
+        {
+            // No number: this thread alone (setpriority(2), Linux).
+            let before = rustix::process::getpriority_process(None).ok();
+            Self(before.filter(|_| rustix::process::setpriority_process(None, FIRST).is_ok()))
+        }
+        #[cfg(not(target_os = "linux"))]
+        Self(None)
+    }
+}
+
+impl Drop for Priority {
+    fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
+        if let Some(before) = self.0 {
+            let _ = rustix::process::setpriority_process(None, before);
+        }
+    }
+}
+
+/// The highest priority of ordinary processes.
+#[cfg(target_os = "linux")]
+const FIRST: i32 = -20;
 
 /// Where there is no `/proc`, the groups are all that can be reached.
 fn group(family: &Family, signal: Signal) {

@@ -10,8 +10,8 @@ use crate::shell::processes::launch::{self, Launch};
 
 /// `$1`: the marker. Reads `+ GROUP:START` and `- GROUP:START`; `done` means an orderly end. The end of the pipe
 /// means that we are dead. Groups reach those that cleared their environment, the marker those that left
-/// their group. What is killed may have forked a moment before, and a process within `exec` has no environment: the marker
-/// is looked for until two looks find no process that has it.
+/// their group. All that are found are stopped before the first is killed. What is killed may have forked a moment before, and a
+/// process within `exec` has no environment: the marker is looked for until two looks find no process that has it.
 /// The number of a group can have been reused: a group is identified by its number and the start of its leader, or,
 /// when the leader has ended, by a member that has the marker.
 const SCRIPT: &str = r#"
@@ -47,12 +47,16 @@ for group in $groups; do
 done 2>/dev/null
 if [ -d /proc/self ]; then
   empty=
-  for turn in 1 2 3 4 5 6; do
-    found=
-    for file in $(grep -las "TILLER_CHILD=$1" /proc/[0-9]*/environ 2>/dev/null); do
-      pid=${file#/proc/}
-      kill -s KILL "${pid%/environ}" && found=1
-    done 2>/dev/null
+  turn=0
+  while [ "$turn" -lt 60 ]; do
+    turn=$((turn + 1))
+    found=$(grep -las "TILLER_CHILD=$1" /proc/[0-9]*/environ 2>/dev/null)
+    for verb in STOP KILL; do
+      for file in $found; do
+        pid=${file#/proc/}
+        kill -s "$verb" "${pid%/environ}"
+      done 2>/dev/null
+    done
     if [ -n "$found" ]; then empty=
     elif [ -n "$empty" ]; then break
     else empty=1; fi

@@ -13,7 +13,8 @@ use process_wrap::std::{CommandWrap, ProcessSession};
 use tokio::sync::watch;
 
 use crate::shell::confined::watch::CommandWatch;
-use crate::shell::processes::proc_fs;
+use crate::shell::processes::forks::ForkLimit;
+use crate::shell::processes::mark;
 
 /// What is to be run, before a [`Sandbox`] has wrapped it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +46,12 @@ pub trait Confiner: Send + Sync + std::fmt::Debug {
         watch: &CommandWatch,
     ) -> Launch {
         let _ = watch;
+        self.confine(launch, workspace, scratch)
+    }
+
+    /// The same, for one start that follows at once. `forks` is asked before it starts a process, where that is possible.
+    fn confine_limited(&self, launch: Launch, workspace: &Path, scratch: &Path, forks: &ForkLimit) -> Launch {
+        let _ = forks;
         self.confine(launch, workspace, scratch)
     }
 
@@ -172,11 +179,14 @@ pub(crate) fn start(launch: &Launch, stdin: Stdio, stdout: Stdio, stderr: Stdio)
             .stderr(stderr);
     });
     command.wrap(ProcessSession);
-    // The inner child: the wrapper would wait for the whole group.
-    let child = command.spawn_with(|command| retry_while_busy(|| command.spawn()))?;
-    let mut child = child.into_inner();
-    let pid = child.id().cast_signed();
-    let start = proc_fs::stat(pid).map_or(0, |s| s.start);
+    let spawn = || {
+        let child = command.spawn_with(|command| retry_while_busy(|| command.spawn()))?;
+        // The inner child: the wrapper would wait for the whole group.
+        let child = child.into_inner();
+        let pid = child.id().cast_signed();
+        std::io::Result::Ok((child, pid))
+    };
+    let (mut child, (pid, start)) = mark::starting(spawn)?;
     let (tx, exit) = watch::channel(None);
     // A thread for each process instead of the runtime's child handling: it works without a runtime (at the
     // end of the program), and costs nothing while it waits. It ends when the process does.

@@ -9,12 +9,16 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
+use crate::shell::processes::mark;
+
 /// One process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Stat {
     pub pid: i32,
     pub parent: i32,
     pub session: i32,
+    /// Its threads.
+    pub threads: u64,
     /// Letter of `/proc/PID/stat`; `Z` is dead and waits to be collected.
     pub state: u8,
     /// When it started, in clock ticks since boot. With the pid it names a process for good.
@@ -44,7 +48,8 @@ pub(crate) fn stat(pid: i32) -> Option<Stat> {
     parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// `pid (name) state ppid pgrp session ...` (proc(5)); field 22 is the start, 28 the stack. The name may hold anything.
+/// `pid (name) state ppid pgrp session ...` (proc(5)); field 20 is the number of threads, 22 the start, 28 the stack. The
+/// name may hold anything.
 fn parse(line: &[u8]) -> Option<Stat> {
     let open = line.iter().position(|b| *b == b'(')?;
     let close = line.iter().rposition(|b| *b == b')')?;
@@ -54,6 +59,7 @@ fn parse(line: &[u8]) -> Option<Stat> {
         pid,
         parent: rest.get(1)?.parse().ok()?,
         session: rest.get(3)?.parse().ok()?,
+        threads: rest.get(17)?.parse().ok()?,
         state: *rest.first()?.as_bytes().first()?,
         start: rest.get(19)?.parse().ok()?,
         stack: rest.get(25).and_then(|s| s.parse().ok()).unwrap_or_default(),
@@ -98,6 +104,15 @@ pub(crate) fn ticks() -> u64 {
     0
 }
 
+/// How long ago something started, from its start in clock ticks since boot; at most two ticks too long.
+pub(crate) fn age(start: u64) -> Duration {
+    #[cfg(target_os = "linux")]
+    let hz = rustix::param::clock_ticks_per_second().max(1);
+    #[cfg(not(target_os = "linux"))]
+    let hz = 100;
+    Duration::from_millis((ticks() + 2).saturating_sub(start) * 1000 / hz)
+}
+
 /// Sends a signal to exactly this process: the number is pinned first, then its start time is checked.
 /// False when it is gone.
 pub(crate) fn signal(target: &Stat, signal: Signal) -> bool {
@@ -114,6 +129,14 @@ pub(crate) fn signal(target: &Stat, signal: Signal) -> bool {
     {
         rustix::process::kill_process(pid, signal).is_ok()
     }
+}
+
+/// Whether it is the first process of a number space of its own: what it holds ends with it, at once. `NSpid` has the
+/// numbers of a process from the outermost space to its own (proc(5)).
+pub(crate) fn leads_namespace(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
+    numbers.split_ascii_whitespace().skip(1).last() == Some("1")
 }
 
 /// How to know that a process was started by this program.
@@ -209,6 +232,13 @@ impl Family {
                 if s.parent == me && (root || self.ended.contains(&s.session)) {
                     return true;
                 }
+            }
+        }
+        // It stays through another session, another parent and another environment.
+        if orphan && let Some(mark) = mark::of(s.pid) {
+            let ended = |pid: &i32| self.since == 0 && s.parent == me && mark::is_of(mark, *pid);
+            if self.roots.iter().any(|root| mark::value(*root) == mark) || self.ended.iter().any(ended) {
+                return true;
             }
         }
         if !self.marker.is_empty() && has_marker(s, me, &self.marker) {

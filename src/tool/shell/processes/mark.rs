@@ -1,0 +1,151 @@
+//! A mark on a process that all that it starts inherits, whatever session, parent and environment they choose.
+//!
+//! A variable of the environment is gone with `env -i`, a session with `setsid`, the parent with a second `fork`. Limits
+//! stay (getrlimit(2): inherited by `fork`, kept by `exec`). The one on the time of real-time processes counts
+//! microseconds and holds for those only; a number of some thousand years limits none of them, so it can name a family.
+//! A process can lower it and is then known by the rest, as where there is no such limit.
+
+use std::sync::Mutex;
+
+use tiller_protocol::lock;
+
+use crate::shell::processes::proc_fs;
+
+/// No program asks for such a limit: 2^61 microseconds are 73,000 years.
+const BASE: u64 = 1 << 61;
+/// Bits of the number of a process (Linux: at most 2^22).
+const PID: u32 = 22;
+
+/// The mark of the family of this root: its number and its start.
+pub(crate) fn value((pid, start): (i32, u64)) -> u64 {
+    BASE | (start & ((1 << 38) - 1)) << PID | u64::from(pid.unsigned_abs()) & ((1 << PID) - 1)
+}
+
+/// Whether it is the mark of a root with this number, whenever that started.
+pub(crate) fn is_of(mark: u64, pid: i32) -> bool {
+    mark & ((1 << PID) - 1) == u64::from(pid.unsigned_abs())
+}
+
+/// Held from before the start of a root until it is marked: what has no mark then is not another root.
+static STARTING: Mutex<()> = Mutex::new(());
+/// Looks for what a root has started before it was marked.
+#[cfg(target_os = "linux")]
+const ROUNDS: usize = 100;
+/// Between two of them.
+#[cfg(target_os = "linux")]
+const SOON: std::time::Duration = std::time::Duration::from_micros(100);
+
+/// Starts a root with `start`, which gives it with its number, and marks it, and what it has started meanwhile. One that has a
+/// mark keeps it. Best effort.
+///
+/// # Errors
+/// Those of `start`.
+pub(crate) fn starting<T, E>(start: impl FnOnce() -> Result<(T, i32), E>) -> Result<(T, (i32, u64)), E> {
+    let _one = lock(&STARTING);
+    let (started, pid) = start()?;
+    let root = (pid, proc_fs::stat(pid).map_or(0, |s| s.start));
+    set(root);
+    Ok((started, root))
+}
+
+#[cfg(target_os = "linux")]
+fn set(root: (i32, u64)) {
+    let me = std::process::id().cast_signed();
+    let own = proc_fs::stat(me).map_or(0, |s| s.session);
+    if of(root.0).is_some() || !put(root.0, value(root)) {
+        return;
+    }
+    let mut marked = std::collections::HashSet::from([root.0]);
+    let mut quiet = 0;
+    for _ in 0..ROUNDS {
+        let Some(last) = last_number() else { return };
+        if last == root.0 {
+            return;
+        }
+        let since: Vec<Option<proc_fs::Stat>> = if last > root.0 {
+            (root.0 + 1..=last).map(proc_fs::stat).collect()
+        } else {
+            // The numbers have begun anew.
+            proc_fs::all().into_iter().map(Some).collect()
+        };
+        let count = marked.len();
+        for s in since.iter().flatten().filter(|s| s.start >= root.1) {
+            let ours = s.parent == me && s.session != own || marked.contains(&s.parent);
+            if ours && !marked.contains(&s.pid) && of(s.pid).is_none() && put(s.pid, value(root)) {
+                marked.insert(s.pid);
+            }
+        }
+        // What the marked ones start from now on has the mark. What has a number can be about to be there.
+        quiet = if marked.len() == count { quiet + 1 } else { 0 };
+        if quiet > 2 || quiet > 0 && since.iter().all(Option::is_some) {
+            return;
+        }
+        std::thread::park_timeout(SOON);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set(_root: (i32, u64)) {}
+
+/// Marks a process. False: that is not possible here.
+#[cfg(target_os = "linux")]
+fn put(pid: i32, mark: u64) -> bool {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let mark = Some(mark);
+    prlimit(Pid::from_raw(pid), Resource::Rttime, Rlimit { current: mark, maximum: mark }).is_ok()
+}
+
+/// The number that was given to a process or thread last: the end of `/proc/loadavg`.
+#[cfg(target_os = "linux")]
+fn last_number() -> Option<i32> {
+    let load = std::fs::read_to_string("/proc/loadavg").ok()?;
+    load.split_ascii_whitespace().last()?.parse().ok()
+}
+
+/// The mark of a process; `None`: it has none, or is gone.
+pub(crate) fn of(pid: i32) -> Option<u64> {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    // `Max realtime timeout      SOFT                 HARD                 us`
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
+    let mark: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    (mark >> 60 == BASE >> 60).then_some(mark)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::shell::processes::proc_fs::Family;
+
+    /// A process of another session, with another parent and an empty environment, that holds no pipe.
+    #[test]
+    fn an_orphan_without_environment_is_known() {
+        use std::io::BufRead;
+        crate::shell::processes::end::adopt_orphans();
+        let script =
+            "read go; env -i /usr/bin/setsid /bin/sh -c 'sleep 60 >/dev/null 2>&1 </dev/null & echo $!'";
+        let mut root = std::process::Command::new("sh")
+            .args(["-c", script])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = root.id().cast_signed();
+        let known = (pid, proc_fs::stat(pid).unwrap().start);
+        set(known);
+        assert_eq!(of(pid), Some(value(known)));
+        drop(root.stdin.take());
+        let mut line = String::new();
+        std::io::BufReader::new(root.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let orphan: i32 = line.trim().parse().unwrap();
+        root.wait().unwrap();
+        let has = |roots, ended| {
+            let family = Family { roots, ended, ..Family::default() };
+            family.living().iter().any(|s| s.pid == orphan)
+        };
+        assert!(has(vec![known], Vec::new()));
+        assert!(has(Vec::new(), vec![pid]));
+        assert!(!has(vec![(pid, known.1 + 1)], vec![1]), "another's");
+        let stat = proc_fs::stat(orphan).unwrap();
+        proc_fs::signal(&stat, rustix::process::Signal::KILL);
+    }
+}
