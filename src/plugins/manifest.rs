@@ -89,7 +89,8 @@ pub fn read(folder: &Path) -> Result<Manifest, String> {
     if !meta.is_file() || meta.len() > LARGEST {
         return Err(format!("{MANIFEST} is not a regular file, or is larger than 256 KiB"));
     }
-    parse(&std::fs::read(&path).map_err(|e| format!("{MANIFEST} cannot be read: {e}"))?)
+    let bytes = tiller_fs::beneath::read_below(folder, Path::new(MANIFEST), LARGEST);
+    parse(&bytes.map_err(|e| format!("{MANIFEST} cannot be read: {e}"))?)
 }
 
 /// The manifest in the content of its file.

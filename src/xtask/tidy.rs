@@ -98,6 +98,53 @@ fn starts_unlisted(name: &str, code: &str) -> Option<&'static str> {
     STARTS.iter().filter(|word| of_process(word)).find(names).copied()
 }
 
+/// Words that open a file by its path.
+const OPENS: &[&str] = &["fs::read(", "fs::read_to_string(", "File::open(", "tokio::fs::"];
+
+/// Rooms that read files for a model. They open what was judged, by `tiller_fs::beneath`: between the judgement of a path and
+/// its opening a folder can be swapped with a link.
+const READERS: &[&str] = &[
+    "src/engine/",
+    "src/external/",
+    "src/hooks/",
+    "src/mcp-server/",
+    "src/memory/",
+    "src/permit/",
+    "src/plugins/",
+    "src/skills/",
+    "src/snapshot/scan/",
+    "src/tool/",
+    "src/watch/workspace/",
+];
+
+/// Files of these rooms that open by path, and why they may.
+const OPENERS: &[(&str, &str)] = &[
+    ("src/engine/crew/inputs.rs", "a hash: no byte of the file is shown"),
+    ("src/external/environment.rs", "the user's settings of a program"),
+    ("src/memory/tools/propose_change.rs", "the agent's own definition, of which the name is compared"),
+    ("src/permit/paths/tracked.rs", "judges: no byte of the file is shown"),
+    ("src/permit/read_only/program.rs", "judges: no byte of the file is shown"),
+    ("src/skills/change/", "hashes; drafts in a folder of our own"),
+    ("src/skills/packs/lock.rs", "a file of our own"),
+    ("src/snapshot/scan/", "the index and the ignore rules of git: no byte of the files is shown"),
+    ("src/tool/cx/workspace.rs", "the workspace itself"),
+    ("src/tool/plan/write_plan.rs", "plans, in a folder of our own"),
+    ("src/tool/shell/", "outputs in folders of our own"),
+];
+
+/// The first word of a reader for a model that opens a file by its path, where it may not.
+fn opens_by_path(name: &str, code: &str) -> Option<&'static str> {
+    let reads = READERS.iter().any(|room| name.starts_with(room));
+    if !reads || name.ends_with("/build.rs") || OPENERS.iter().any(|(listed, _)| name.starts_with(listed)) {
+        return None;
+    }
+    // Folders are opened to be flushed, and to begin a walk.
+    let harmless =
+        |line: &str| ["sync_all()", "open(\"/\")", "/proc/"].iter().any(|word| line.contains(word));
+    let lines = || code.lines().filter(|line| !line.trim_start().starts_with("//") && !harmless(line));
+    OPENS.iter().find(|word| lines().any(|line| line.contains(**word))).copied()
+}
+
 /// A line of a test that limits the time on the clock to less than ten seconds: a loaded machine exceeds it.
 fn short_limit(line: &str) -> bool {
     let limits = |line: &str| {
@@ -128,6 +175,12 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
         if let Some(word) = starts_unlisted(&name, code).filter(|_| !is_test) {
             problems.push(format!(
                 "{name}: starts a process (`{word}`), but is not in the table of src/app/sandbox.rs"
+            ));
+        }
+        if let Some(word) = opens_by_path(&name, code).filter(|_| !is_test) {
+            problems.push(format!(
+                "{name}: opens a file by its path (`{word}`); open what was judged with tiller_fs::beneath, or list \
+                 the file in OPENERS of src/xtask/tidy.rs with a reason"
             ));
         }
         if !name.starts_with("src/xtask/") {
@@ -262,5 +315,30 @@ mod tests {
         assert_eq!(starts_unlisted("src/engine/hooks.rs", "// process::Command is not used here"), None);
         assert_eq!(starts_unlisted("src/app/agents.rs", start), None);
         assert_eq!(starts_unlisted("src/engine/hooks.rs", "std::thread::Builder::new().spawn()"), None);
+    }
+
+    #[test]
+    fn x20_a_reader_that_opens_by_path_is_refused() {
+        for code in [
+            "std::fs::read(&path)",
+            "let f = File::open(path)?;",
+            "fs::read_to_string(p)",
+            "tokio::fs::read(p)",
+        ] {
+            assert!(opens_by_path("src/engine/prompts/new.rs", code).is_some(), "{code}");
+            assert_eq!(opens_by_path("src/tui/new.rs", code), None, "the screen reads nothing for a model");
+            assert_eq!(opens_by_path("src/tool/plan/write_plan.rs", code), None);
+        }
+        for code in [
+            "// fs::read(x)",
+            "beneath::read(&judged, 9)",
+            "File::open(dir)?.sync_all()",
+            "File::open(\"/\")",
+        ] {
+            assert_eq!(opens_by_path("src/engine/prompts/new.rs", code), None, "{code}");
+        }
+        for (file, why) in OPENERS {
+            assert!(READERS.iter().any(|room| file.starts_with(room)) && !why.is_empty(), "{file}");
+        }
     }
 }

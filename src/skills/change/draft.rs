@@ -6,6 +6,8 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use tiller_fs::beneath;
+
 use super::apply::{copy, write_new};
 use super::{Editor, Plan};
 use crate::skill::{FILE, is_name};
@@ -25,7 +27,7 @@ impl Plan {
         match (whole, self.files.iter().find(|file| file.path == FILE)) {
             (Some(after), _) => fs::read(after?.0.join(FILE)).ok(),
             (None, Some(file)) => file.new.clone(),
-            (None, None) => fs::read(self.folder.join(FILE)).ok(),
+            (None, None) => beneath::read_below(&self.folder, Path::new(FILE), u64::MAX).ok(),
         }
     }
 }

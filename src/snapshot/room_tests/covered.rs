@@ -251,3 +251,20 @@ fn an_ignored_file_that_was_named_comes_back_when_a_command_deletes_it() {
     let left = restore(&mut s, &Goal::back(before.id, vec![Step { before: before.id, after: after.id }]));
     assert_eq!((left, w.get(".env").as_str()), (Vec::new(), "0"));
 }
+
+/// A snapshot reads what stands in the workspace, not what a folder that is swapped with a link leads to.
+#[test]
+fn x20_a_swapped_folder_is_not_read_into_a_snapshot() {
+    let tmp = tempfile::tempdir().unwrap();
+    let swaps = tiller_fs::testing::swap::Swaps::new(tmp.path(), "d", &["f", "sub/f"]);
+    let world = World::new();
+    let mut s = Shadow::open(swaps.root(), &world.store(), world.limits, world.clock).unwrap();
+    let mut read = || {
+        let id = s.snapshot().unwrap().id;
+        let text =
+            |path| String::from_utf8(s.read(id, Path::new(path)).unwrap().unwrap_or_default()).unwrap();
+        format!("{}{}", text("d/f"), text("d/sub/f"))
+    };
+    assert!(read().contains(tiller_fs::testing::swap::MINE));
+    swaps.race("snapshots", 50, 1_000, read);
+}

@@ -5,6 +5,7 @@ mod fast;
 mod pairs;
 mod rules;
 mod set;
+mod swapped;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
