@@ -41,24 +41,31 @@ fn is_prompt(cell: &Cell) -> bool {
     matches!(cell.body, Body::User { origin: Origin::Prompt | Origin::Task | Origin::Shell, .. })
 }
 
-/// Results that stand in `below` know the arguments of their calls in `built`, which comes above them: each stays one row,
-/// the lower one.
-fn join_below<'c>(built: &mut Vec<Cell>, below: impl Iterator<Item = &'c mut Cell>) {
+/// Results that stand in `below` take over what is known of their calls at the end of `above`: each stays one row, the
+/// lower one.
+fn join_below<'c>(above: &mut VecDeque<Cell>, below: impl Iterator<Item = &'c mut Cell>) {
     for cell in below.take(NEAR) {
         let Body::Tool(orphan) = &mut cell.body else { continue };
         if !orphan.arguments.is_null() {
             continue;
         }
-        built.retain(|c| match &c.body {
-            Body::Tool(call) if call.call_id == orphan.call_id && call.state == ToolState::Waiting => {
-                orphan.arguments = call.arguments.clone();
-                call.inner.iter().for_each(|inner| orphan.made_before(inner));
-                cell.entries += c.entries;
-                cell.rev += 1;
-                false
+        let is_call =
+            |c: &Cell| matches!(&c.body, Body::Tool(t) if t.call_id == orphan.call_id && t.result.is_none());
+        let near = above.len().saturating_sub(NEAR);
+        let Some(at) = (near..above.len()).rev().find(|n| above.get(*n).is_some_and(is_call)) else {
+            continue;
+        };
+        if let Some(Cell { key, entry, entries, rev, body: Body::Tool(call), .. }) = above.remove(at) {
+            orphan.arguments = call.arguments.clone();
+            call.inner.iter().for_each(|inner| orphan.made_before(inner));
+            cell.entry = entry;
+            cell.entries += entries;
+            cell.rev = cell.rev.max(rev) + 1;
+            // What was on the screen may be the position of the window.
+            if key != 0 {
+                cell.key = key;
             }
-            _ => true,
-        });
+        }
     }
 }
 
@@ -93,7 +100,7 @@ fn join_above(built: &mut Vec<Cell>, above: &mut VecDeque<Cell>) {
 }
 
 /// Calls without a result here are not to be seen as running.
-fn lose(cells: &mut [Cell]) {
+fn lose<'c>(cells: impl IntoIterator<Item = &'c mut Cell>) {
     for cell in cells {
         if let Body::Tool(t) = &mut cell.body
             && t.state == ToolState::Waiting
@@ -124,11 +131,11 @@ impl Conversation {
         self.cells.range(self.end_start()..)
     }
 
-    /// The cells that can be reached from cell `index` without passing what is not loaded, its row included.
+    /// The cells that can be reached from cell `index` without passing what is not loaded; above it, its row included.
     pub fn run_of(&self, index: usize) -> Range<usize> {
         match self.gap() {
             Some(gap) if index <= gap => 0..gap + 1,
-            Some(gap) => gap..self.cells.len(),
+            Some(gap) => gap + 1..self.cells.len(),
             None => 0..self.cells.len(),
         }
     }
@@ -171,6 +178,15 @@ impl Conversation {
         if self.first.parent.is_some() && entries.last().map(|e| e.id) != self.first.parent {
             return; // a page of another time
         }
+        let read = self.hold.get().and_then(|key| self.find(key));
+        if read.zip(self.gap()).is_some_and(|(read, gap)| read <= gap) {
+            return; // the part above is read by now
+        }
+        self.grow_end(entries, earlier);
+    }
+
+    /// Adds entries at the top of the end. The part above goes.
+    fn grow_end(&mut self, entries: &[Entry], earlier: u64) {
         self.drop_part();
         self.put_above(entries);
         self.earlier = earlier;
@@ -186,8 +202,9 @@ impl Conversation {
             PathPlace::Search { .. } => {}
             PathPlace::Start {} | PathPlace::Around { .. } => match counts.next {
                 Some(next) => self.open_part(entries, counts, next),
-                None => self.page(entries, counts.earlier),
+                None => self.grow_end(entries, counts.earlier),
             },
+            PathPlace::Before { entry } if entry == before => self.page(entries, counts.earlier),
             PathPlace::From { entry } if self.part_next() == Some(entry) => self.extend(entries, counts),
             PathPlace::Before { entry } if self.part_first() == Some(entry) => {
                 self.put_above(entries);
@@ -207,12 +224,13 @@ impl Conversation {
         if prompt {
             built.turn_finished();
         }
-        join_below(&mut built.cells, self.cells.iter_mut());
-        lose(&mut built.cells);
+        let mut cells = VecDeque::from(built.cells);
+        join_below(&mut cells, self.cells.iter_mut());
+        lose(&mut cells);
         // A prompt begins its turn: the last one of these entries ends before it.
         let shift = self.top_turn() - i64::from(prompt) - built.turn;
         let mut top = self.top_turn();
-        for mut cell in built.cells.into_iter().rev() {
+        for mut cell in cells.into_iter().rev() {
             cell.turn += shift;
             cell.key = self.fresh_key();
             top = top.min(cell.turn);
@@ -238,7 +256,7 @@ impl Conversation {
         let later = i64::try_from(counts.later).unwrap_or(i64::MAX / 4);
         let shift = self.first_turn - 1 - later - built.turn;
         let (key, time) = (self.fresh_key(), entries.last().map_or(Time(0), |e| e.time));
-        self.cells.push_front(not_loaded(key, counts.later, self.first_turn - 1, time));
+        self.cells.push_front(not_loaded(key, counts.later, built.turn + shift, time));
         let first_turn = built.cells.first().map_or(0, |c| c.turn) + shift;
         for mut cell in built.cells.into_iter().rev() {
             cell.turn += shift;
@@ -262,18 +280,18 @@ impl Conversation {
         let mut built = self.built(turn, entries);
         let mut below = self.cells.split_off(at);
         join_above(&mut built.cells, &mut self.cells);
-        if counts.next.is_none() {
-            join_below(&mut built.cells, below.iter_mut().skip(1));
-        }
-        lose(&mut built.cells);
         for mut cell in built.cells {
             cell.key = self.fresh_key();
             self.cells.push_back(cell);
         }
+        if counts.next.is_none() {
+            join_below(&mut self.cells, below.iter_mut().skip(1));
+        }
+        lose(self.cells.iter_mut().skip(at.saturating_sub(1)));
         match (counts.next, &mut self.gap) {
             (Some(next), Some(gap)) => {
                 gap.next = next;
-                set_not_loaded(below.front_mut(), counts.later);
+                set_not_loaded(below.front_mut(), counts.later, built.turn);
             }
             _ => {
                 below.pop_front();
@@ -371,7 +389,8 @@ impl Conversation {
         let (above, between) = (count(0..from), count(from..to));
         let (turn, first_turn) = (self.cells[to].turn, self.first_turn);
         let key = self.fresh_key();
-        let cell = not_loaded(key, between, turn - 1, self.cells[from].time);
+        let last = from.checked_sub(1).and_then(|n| self.cells.get(n)).map_or(first_turn, |c| c.turn);
+        let cell = not_loaded(key, between, last, self.cells[from].time);
         let mut end = self.cells.split_off(to);
         self.cells.truncate(from);
         self.cells.push_back(cell);
@@ -441,9 +460,13 @@ fn not_loaded(key: u64, entries: u64, turn: i64, time: Time) -> Cell {
     Cell { key, entry: None, entries: 0, turn, time, rev: 0, open: false, body }
 }
 
-fn set_not_loaded(cell: Option<&mut Cell>, count: u64) {
-    if let Some(Cell { body: Body::NotLoaded { entries }, rev, .. }) = cell {
-        *entries = count;
+fn set_not_loaded(cell: Option<&mut Cell>, count: u64, above: i64) {
+    if let Some(Cell { body: Body::NotLoaded { entries }, rev, turn, .. }) = cell {
+        (*entries, *turn) = (count, above);
         *rev += 1;
     }
 }
+
+#[cfg(test)]
+#[path = "parts_tests.rs"]
+mod tests;

@@ -201,7 +201,8 @@ pub(crate) fn answer(all: &[Entry], query: &Query) -> Option<ReplyEvent> {
                     place(*entry)?.saturating_sub(count)..place(*entry)?
                 }
             };
-            let range = range.start..range.end.min(end);
+            let to = range.end.min(end);
+            let range = range.start.min(to)..to;
             Some(ReplyEvent::PathPartReply {
                 before: *before,
                 at: *at,

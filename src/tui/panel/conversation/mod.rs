@@ -207,17 +207,18 @@ impl ConversationPanel {
         let end = conv.end_start();
         let rows = self.view.visible.first().zip(self.view.visible.last());
         let rows = rows.filter(|_| self.view.scroll != ScrollPosition::End).map(|(a, b)| (a.index, b.index));
+        let part = |at| Some(Query::PathPart { before, at, count: PAGE_COUNT });
+        let above_end = PathPlace::Before { entry: before };
         let (Some(first), Some(next)) = (conv.part_first(), conv.part_next()) else {
             let near = conv.cells().len() < NEAR || rows.is_some_and(|(top, _)| top < NEAR);
-            return near.then_some(Query::Page { before, count: PAGE_COUNT });
+            return if near { part(above_end) } else { None };
         };
-        let part = |at| Some(Query::PathPart { before, at, count: PAGE_COUNT });
         match rows {
             Some((top, _)) if top < NEAR && conv.above() > 0 => part(PathPlace::Before { entry: first }),
-            Some((top, bottom)) if top < end && bottom + NEAR >= end => part(PathPlace::From { entry: next }),
-            Some((top, _)) if top >= end && top - end < NEAR => {
-                Some(Query::Page { before, count: PAGE_COUNT })
+            Some((top, bottom)) if top + 1 < end && bottom + NEAR >= end => {
+                part(PathPlace::From { entry: next })
             }
+            Some((top, _)) if top >= end && top - end < NEAR => part(above_end),
             _ => None,
         }
     }

@@ -233,7 +233,7 @@ fn pages_come_in_above_without_moving_anything() {
     let e = s.snapshot(all[150..].to_vec(), 150, false);
     send(&mut r, e);
     (0..10).for_each(|_| drop(r.run("pageup").words()));
-    let asked = r.commands().into_iter().any(|c| matches!(c, CommandBody::Query(Query::Page { .. })));
+    let asked = r.commands().into_iter().any(|c| matches!(c, CommandBody::Query(Query::PathPart { .. })));
     assert!(asked, "the page above is asked for");
     assert!(r.screen().contains("150 earlier, loading"), "{}", r.screen());
     let before = r.screen();
@@ -475,7 +475,7 @@ fn a_page_that_does_not_come_right_is_asked_for_once() {
     r.reply(ReplyEvent::PageReply { entries: vec![stray], earlier: 7 });
     r.run("pageup; pageup; pageup");
     let pages =
-        r.commands().into_iter().filter(|c| matches!(c, CommandBody::Query(Query::Page { .. }))).count();
+        r.commands().into_iter().filter(|c| matches!(c, CommandBody::Query(Query::PathPart { .. }))).count();
     assert_eq!(pages, 1);
     assert!(!r.screen().contains("Another branch"));
 }
@@ -607,6 +607,207 @@ fn reaches_everything(count: usize) {
         }
     }
     panic!("the first entry is not reached: {}", r.screen());
+}
+
+/// Layouts that were looked up, and cells that are there.
+fn work(r: &Robot) -> (usize, usize) {
+    let view = r.app.views.iter().find(|v| v.view == crate::panel::View::Conversation).unwrap();
+    let panel: &dyn std::any::Any = view.panel();
+    let look_ups = panel.downcast_ref::<super::ConversationPanel>().unwrap().view.look_ups;
+    (look_ups, r.app.model.agent.conversation.cells().len())
+}
+
+/// What each step costs: entries that are handed over, cells that are there after it, layouts that are looked up.
+fn costs(count: usize) -> Vec<(&'static str, usize, usize, usize)> {
+    let (mut r, mut s, mut all) = long_session(count);
+    let mut costs = Vec::new();
+    let steps = [
+        "x",
+        "ctrl-home",
+        "y",
+        "pagedown",
+        "pagedown",
+        "pageup",
+        "alt-down",
+        "ctrl-o",
+        "new",
+        "size 110x30",
+        "size 80x24",
+        "ctrl-end",
+        "z",
+        "pageup",
+        "ctrl-home",
+        "ctrl-end",
+    ];
+    // Up to where the loaded end begins, below the row for what is not loaded, and further.
+    for step in steps.into_iter().chain(std::iter::repeat_n("pageup", 30)) {
+        let before = work(&r).0;
+        if step == "new" {
+            let node = s.user("said meanwhile");
+            all.push(node.clone());
+            let e = s.added(node);
+            send(&mut r, e);
+        } else {
+            r.run(step);
+        }
+        let (_, handed) = serve(&mut r, &all);
+        let (look_ups, cells) = work(&r);
+        costs.push((step, handed, cells, look_ups - before));
+    }
+    costs
+}
+
+/// A key, a jump, a page, an entry and a new width cost the same in a short session and in a long one: what is visible.
+#[test]
+fn every_step_costs_what_is_visible_however_long_the_session_is() {
+    let (short, long) = (costs(1_000), costs(100_000));
+    assert_eq!(short, long);
+    for (step, handed, cells, look_ups) in long {
+        assert!(
+            handed <= 400 && cells <= 1_000 && look_ups <= 40 * 24,
+            "{step}: {handed}, {cells}, {look_ups}"
+        );
+    }
+}
+
+/// A search looks through everything in slices, keeps none of it, and shows the hit with what is around it.
+#[test]
+fn a_search_keeps_nothing_of_what_it_looks_through() {
+    let (mut r, _, all) = long_session(20_000);
+    r.run("alt-1; /; type needle; enter");
+    let (mut slices, mut most) = (0, 0);
+    while r
+        .asked(|c| matches!(c, CommandBody::Query(Query::PathPart { at: PathPlace::Search { .. }, .. })))
+        .is_some()
+    {
+        let asked = r.sent();
+        r.clear();
+        for (id, c) in asked {
+            let CommandBody::Query(query) = c else { continue };
+            let Some(reply) = answer(&all, &query) else { continue };
+            if let ReplyEvent::PathPartReply { entries, .. } = &reply {
+                most = most.max(entries.len());
+            }
+            slices += 1;
+            r.cause(Some(id), EventBody::Reply(Box::new(reply)));
+        }
+        assert!(work(&r).1 <= 200, "{}", work(&r).1);
+    }
+    assert!(slices == 40 && most == 500, "{slices} slices of {most} at most");
+    let (asked, handed) = serve(&mut r, &all);
+    assert!(asked <= 2 && handed <= 500, "{asked} questions, {handed} entries for the hit");
+    assert!(r.screen().contains("1/1") && r.screen().contains("the needle"), "{}", r.screen());
+    // The next hit is the same one; the end is still the end.
+    r.run("n; N; esc; ctrl-end");
+    assert!(r.screen().contains("message 19999"), "{}", r.screen());
+}
+
+/// Letters that are added to the words leave the hits that the whole word finds.
+#[test]
+fn a_search_that_is_typed_finds_what_the_whole_word_finds() {
+    use super::search::Search;
+    let mut random = crate::testing::Random(77);
+    let mut r = Robot::new(80, 24);
+    let mut s = Script::new();
+    let word = |random: &mut crate::testing::Random, letters: u64| -> String {
+        (0..=random.below(letters)).map(|_| ['a', 'b', 'B', 'é', ' '][random.below(5) as usize]).collect()
+    };
+    let entries = (0..300).map(|_| s.user(&word(&mut random, 12))).collect();
+    let e = s.snapshot(entries, 0, false);
+    send(&mut r, e);
+    let conv = &r.app.model.agent.conversation;
+    for _ in 0..60 {
+        let wanted = word(&mut random, 4);
+        let (mut typed, mut whole) = (Search::default(), Search::default());
+        for c in wanted.chars() {
+            typed.edit.insert(c.encode_utf8(&mut [0; 4]));
+            typed.run(conv);
+        }
+        whole.edit.insert(&wanted);
+        whole.run(conv);
+        assert_eq!(typed.hits, whole.hits, "{wanted:?}");
+    }
+}
+
+/// Whatever keys come, and however late the entries: the messages on the screen follow one another, or the row stands
+/// between them that says how many are missing.
+#[test]
+fn the_screen_shows_one_stretch_of_the_path_whatever_is_pressed() {
+    let keys = [
+        "pageup",
+        "pageup",
+        "pagedown",
+        "pagedown",
+        "pagedown",
+        "alt-up",
+        "alt-down",
+        "[",
+        "]",
+        "j",
+        "k",
+        "ctrl-home",
+        "G",
+        "g",
+        "ctrl-end",
+    ];
+    for seed in 1..=6 {
+        let mut random = crate::testing::Random(seed * 104_729);
+        let (mut r, mut s, mut all) = long_session(1_500);
+        r.run("alt-1");
+        for step in 0..300 {
+            let key = keys[random.below(keys.len() as u64) as usize];
+            // Some keys are held down.
+            for _ in 0..=random.below(4) * random.below(3) {
+                r.run(key);
+            }
+            if random.below(6) == 0 {
+                let node = s.user(&format!("message {:05}", all.len()));
+                all.push(node.clone());
+                let e = s.added(node);
+                send(&mut r, e);
+            }
+            if random.below(3) > 0 {
+                serve(&mut r, &all);
+            }
+            let screen = r.screen();
+            let row = |line: &str| -> Option<Option<usize>> {
+                if line.contains("are not loaded") {
+                    return Some(None);
+                }
+                if line.contains("the needle") {
+                    return Some(Some(1));
+                }
+                let at = line.find("message ")? + "message ".len();
+                line.get(at..at + 5)?.parse().ok().map(Some)
+            };
+            // The first row may be the pinned message of the turn.
+            let rows: Vec<Option<usize>> = screen.lines().filter_map(row).collect();
+            for pair in rows.windows(2) {
+                let follows = match pair {
+                    [Some(a), Some(b)] => *b == a + 1,
+                    _ => true,
+                };
+                assert!(follows, "seed {seed}, step {step}, {key}: {rows:?}\n{screen}");
+            }
+        }
+        r.run("ctrl-home");
+        serve(&mut r, &all);
+        assert!(r.screen().contains("message 00000"), "{}", r.screen());
+        // Down to the end, page by page: each message is seen.
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..all.len() {
+            let screen = r.screen();
+            let numbers =
+                screen.lines().filter_map(|l| l.split("message ").nth(1)?.get(..5)?.parse::<usize>().ok());
+            seen.extend(numbers);
+            if screen.contains(&format!("message {:05}", all.len() - 1)) {
+                break;
+            }
+            r.run("pagedown");
+            serve(&mut r, &all);
+        }
+        assert_eq!(seen.len(), all.len() - 1, "one of them is the needle");
+    }
 }
 
 /// U10, small: more than what is kept.

@@ -426,7 +426,10 @@ impl Viewport {
             (index, row) = self.down(conv, index, row, by.unsigned_abs());
             // Not past what is not loaded.
             if run.end < conv.cells().len() && index + self.window() >= run.end {
-                (index, row) = (index, row).min(self.up(conv, run.end, 0, self.window()).max(from));
+                let above = run.end.saturating_sub(2);
+                let last = (above, self.height(conv, above).saturating_sub(1));
+                let most = self.up(conv, run.end, 0, self.window()).min(last).max(from);
+                (index, row) = (index, row).min(most);
             }
         }
         self.place(conv, index, row);
