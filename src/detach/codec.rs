@@ -216,7 +216,7 @@ mod tests {
         let (a, b) = UnixStream::pair().unwrap();
         let drips = std::thread::spawn(move || {
             while (&a).write_all(b"x").is_ok() {
-                std::thread::sleep(Duration::from_millis(5));
+                std::thread::park_timeout(Duration::from_millis(5));
             }
         });
         assert!(Lines::default().first::<String>(&b, within).is_err(), "too slow");

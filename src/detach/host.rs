@@ -184,7 +184,7 @@ impl DetachHost {
         for client in listener.incoming() {
             let Ok(client) = client else {
                 // Out of descriptors, for instance: it is not tried again at once.
-                std::thread::sleep(PAUSE);
+                std::thread::park_timeout(PAUSE);
                 continue;
             };
             if !ours(&client) || Arc::strong_count(&self.serving) > CLIENTS {

@@ -158,7 +158,7 @@ impl Term {
         if !last.is_empty() {
             let soon = self.typed.is_some_and(|at| at.elapsed() < Duration::from_secs(1));
             if soon && !words.starts_with('\x1b') {
-                std::thread::sleep(MOMENT);
+                std::thread::park_timeout(MOMENT);
             }
             self.bytes(last.as_bytes());
         }

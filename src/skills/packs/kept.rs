@@ -26,7 +26,7 @@ impl Packs {
         let same = |file: &PinnedFile| now.contains(file);
         let before = |file: &PinnedFile| match same(file) {
             true => Some(content(&folder, &file.path)),
-            false => matching(&self.kept(), file),
+            false => matching(&self.kept(), &file.hash, file),
         };
         let after = |file: &PinnedFile| Some(content(&folder, &file.path));
         Ok(compare(&pack.files, &before, &now, &after))
@@ -51,7 +51,7 @@ impl Packs {
                 // One that was cut off by a loss of power is written again.
                 let whole =
                     fs::symlink_metadata(&kept).is_ok_and(|kept| kept.is_file() && kept.len() == file.bytes);
-                if !whole && let Some(bytes) = matching(&at.join(&file.path), file) {
+                if !whole && let Some(bytes) = matching(&at, &file.path, file) {
                     let _ = write(&folder, &kept, &bytes);
                 }
             }
@@ -66,10 +66,10 @@ impl Packs {
     }
 }
 
-/// The content that is kept under the hash of `file`, where it has that hash.
-fn matching(kept: &Path, file: &PinnedFile) -> Option<Vec<u8>> {
+/// The content of the file at `path` in a folder, where it is that of `file`.
+fn matching(folder: &Path, path: &str, file: &PinnedFile) -> Option<Vec<u8>> {
     let plain = file.hash.bytes().all(|b| b.is_ascii_hexdigit());
-    let bytes = plain.then(|| content(kept, &file.hash))?;
+    let bytes = plain.then(|| content(folder, path))?;
     (blake3::hash(&bytes).to_hex().as_str() == file.hash).then_some(bytes)
 }
 

@@ -53,6 +53,15 @@ impl FirstEntry {
     }
 }
 
+/// What the person reads. Set by the panel.
+#[derive(Default)]
+pub struct Reading {
+    /// The oldest cell that is on the screen, or `None` when the end is: what is far from it may go. Set when it measures.
+    pub hold: Slot<Option<u64>>,
+    /// Other parts are being asked for, or text is being selected: nothing is forgotten meanwhile.
+    pub keep: Slot<bool>,
+}
+
 /// The cells of one session's path, and the reply that is being written.
 #[derive(Default)]
 pub struct Conversation {
@@ -78,12 +87,8 @@ pub struct Conversation {
     epoch: u64,
     /// The tools of this program, for the rows of calls.
     tools: ToolCatalog,
-    /// The oldest cell that is on the screen, or `None` when the end is: what is far from it may go. Set by
-    /// the panel when it measures.
-    pub hold: Slot<Option<u64>>,
-    /// Other parts are being asked for, or text is being selected: nothing is forgotten meanwhile. Set by
-    /// the panel.
-    pub keep: Slot<bool>,
+    /// What the person reads, which is not forgotten.
+    pub reading: Reading,
 }
 
 impl Conversation {

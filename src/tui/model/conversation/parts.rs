@@ -178,7 +178,7 @@ impl Conversation {
         if self.first.parent.is_some() && entries.last().map(|e| e.id) != self.first.parent {
             return; // a page of another time
         }
-        let read = self.hold.get().and_then(|key| self.find(key));
+        let read = self.reading.hold.get().and_then(|key| self.find(key));
         if read.zip(self.gap()).is_some_and(|(read, gap)| read <= gap) {
             return; // the part above is read by now
         }
@@ -321,18 +321,18 @@ impl Conversation {
 
     /// Removes cells that are far from what is visible, when there are too many. Cuts between entries.
     pub(super) fn trim(&mut self) {
-        if self.cells.len() <= KEEP + SLACK || self.keep.get() {
+        if self.cells.len() <= KEEP + SLACK || self.reading.keep.get() {
             return;
         }
-        let hold = self.hold.get().and_then(|key| self.find(key));
+        let hold = self.reading.hold.get().and_then(|key| self.find(key));
         match (hold, self.gap()) {
             (Some(hold), Some(gap)) if hold <= gap => self.trim_part(hold, gap),
             _ => {
                 self.drop_part();
-                let hold = self.hold.get().and_then(|key| self.find(key));
+                let hold = self.reading.hold.get().and_then(|key| self.find(key));
                 let over = self.cells.len().saturating_sub(KEEP);
                 self.cut_top(hold.map_or(over, |hold| over.min(hold.saturating_sub(KEEP / 4))));
-                let hold = self.hold.get().and_then(|key| self.find(key));
+                let hold = self.reading.hold.get().and_then(|key| self.find(key));
                 if let Some(hold) = hold.filter(|_| self.cells.len() > KEEP + SLACK) {
                     self.cut_middle(hold + KEEP / 2, self.cells.len() - KEEP / 4);
                 }

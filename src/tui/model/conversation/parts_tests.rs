@@ -102,7 +102,7 @@ fn ask(s: &mut Script, c: &mut Conversation, all: &[Entry], query: Query) {
 /// and their number is bounded.
 #[test]
 fn loaded_are_the_end_and_one_part_without_a_hole_and_bounded() {
-    for seed in 1..=6 {
+    for seed in 1..=3 {
         let mut random = Random(seed * 7919);
         let (mut s, mut c) = (Script::new(), Conversation::default());
         let mut all = path(&mut s, &mut random, 14_000);
@@ -133,7 +133,7 @@ fn loaded_are_the_end_and_one_part_without_a_hole_and_bounded() {
             queries.into_iter().flatten().for_each(|query| ask(&mut s, &mut c, &all, query));
             // The person reads somewhere, or the end.
             let at = random.below(2 * c.cells().len() as u64) as usize;
-            c.hold.set(c.cells().get(at).map(|c| c.key));
+            c.reading.hold.set(c.cells().get(at).map(|c| c.key));
             if kind == "new" {
                 for _ in 0..random.below(900) {
                     let n = all.len();
@@ -147,7 +147,7 @@ fn loaded_are_the_end_and_one_part_without_a_hole_and_bounded() {
             c.trim();
             check(&c, &all, &format!("seed {seed}, step {step}, {kind}"));
             assert!(c.cells().len() <= KEEP + 4 * SLACK, "{} cells, step {step}, {kind}", c.cells().len());
-            if let Some(key) = c.hold.get() {
+            if let Some(key) = c.reading.hold.get() {
                 assert!(c.find(key).is_some(), "what is read is there: step {step}, {kind}");
             }
         }

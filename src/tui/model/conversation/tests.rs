@@ -289,7 +289,7 @@ fn old_cells_go_when_nobody_looks_and_their_number_is_known() {
     assert_eq!(c.earlier() + c.cells().len() as u64, ENTRIES);
     assert!(c.page_before().is_some());
     // The window stands at the top: what is visible is not removed.
-    c.hold.set(c.cells().front().map(|c| c.key));
+    c.reading.hold.set(c.cells().front().map(|c| c.key));
     let first = c.cells().front().map(|c| c.key);
     for n in 0..2 * SLACK {
         let node = s.user(&format!("n{n}"));

@@ -253,7 +253,7 @@ impl ConversationPanel {
     fn hold_pages(&self, model: &Model) {
         let marks = self.copy.is_some_and(|c| c.mark.is_some());
         let waits = self.wanted.is_some() || self.to_start || self.loading;
-        model.agent.conversation.keep.set(waits || marks);
+        model.agent.conversation.reading.keep.set(waits || marks);
     }
 
     /// Everything that is loaded, as text.

@@ -301,9 +301,9 @@ impl Viewport {
         }
         if self.scroll == ScrollPosition::End {
             self.newest = conv.cells().back().map_or(0, |c| c.key);
-            conv.hold.set(None);
+            conv.reading.hold.set(None);
         } else {
-            conv.hold.set(self.visible.first().map(|s| s.key));
+            conv.reading.hold.set(self.visible.first().map(|s| s.key));
         }
         self.forget(conv);
     }
