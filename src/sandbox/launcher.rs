@@ -109,9 +109,7 @@ fn restrict(spec: &Spec) -> Result<(), SandboxError> {
         Err(_) if spec.policy.profile == Profile::Floor => None,
         supervisor => supervisor.map_err(|e| SandboxError::new("the supervisor cannot be reached", e))?,
     };
-    let limits_only = spec.limits_only;
-    let supervisor = supervisor.map(|stream| crate::linux::seccomp::Supervision { stream, limits_only });
-    crate::linux::restrict(&spec.policy, spec.namespaces, supervisor)
+    crate::linux::restrict(&spec.policy, spec.namespaces, supervisor, spec.limits_only)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use crate::redact::pattern::{LazyPattern, Span, group, regex};
 use crate::redact::values::{is_random, is_value, placeholder};
-use crate::redact::{LazyPattern, Span, group, regex};
 
 /// How certain it is that the text is a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use crate::redact::names::{Class, NAMES, said, vendor};
+use crate::redact::pattern::{LazyPattern, Span, group, regex};
 use crate::redact::shapes::RULES;
 use crate::redact::structure;
 use crate::redact::values::{NamedValue, is_random, is_value, placeholder, strong};
-use crate::redact::{LazyPattern, Span, group, regex};
 
 /// `scheme://name:secret@host`.
 static URL: LazyPattern = LazyPattern::new(|| {

@@ -124,7 +124,6 @@ const KEYS: &[&str] = &[
     "integration",
     "project",
     "team",
-    "bot",
     "user",
     "db",
     "database",

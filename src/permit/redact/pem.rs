@@ -1,7 +1,7 @@
 //! Private keys as text (PEM): whole ones, and those that are cut at either end. Only a marker with a body is a key:
 //! source code speaks of markers, too.
 
-use crate::redact::Span;
+use crate::redact::pattern::Span;
 
 const NAME: &str = "private key";
 const BEGIN: &str = "-----BEGIN ";

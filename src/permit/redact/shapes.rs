@@ -7,8 +7,8 @@ use std::sync::{LazyLock, OnceLock};
 use regex::bytes::Regex;
 
 use crate::redact::hint::Words;
+use crate::redact::pattern::{Span, range, regex};
 use crate::redact::values::{entropy, of_words};
-use crate::redact::{Span, range, regex};
 
 /// Bytes before a sign, and behind it, that may belong to its secret.
 const BEFORE: usize = 96;

@@ -4,10 +4,10 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::redact::Span;
 use crate::redact::hint::Words;
 use crate::redact::named::{count, line_before, quoted};
 use crate::redact::names::{Class, plural, said};
+use crate::redact::pattern::Span;
 use crate::redact::shapes::RULES;
 use crate::redact::values::{NamedValue, is_random, is_value, placeholder, strong};
 

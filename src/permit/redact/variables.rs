@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tiller_protocol::mask::{has_variables, reads_variables};
 
-use crate::redact::Span;
+use crate::redact::pattern::Span;
 
 /// In the mask.
 const NAME: &str = "variable";

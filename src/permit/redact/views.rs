@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::redact::Span;
+use crate::redact::pattern::Span;
 use crate::redact::values::placeholder;
 
 /// A text as it reads.

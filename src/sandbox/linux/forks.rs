@@ -3,10 +3,12 @@
 use tiller_seccomp::{Answer, Call};
 use tiller_tool::shell::ForkLimit;
 
-use crate::linux::seccomp::NAMESPACES;
-
 /// Bit of `clone` that makes a thread of the caller's process.
 pub(crate) const THREAD: u64 = 0x0001_0000;
+
+/// Bits of `clone` and `unshare` that make namespaces. The lowest is only one for `unshare`.
+pub(crate) const NAMESPACES: &[u64] =
+    &[0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
 
 /// Those whose every call starts a process.
 #[cfg(target_arch = "x86_64")]

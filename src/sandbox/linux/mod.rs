@@ -7,6 +7,7 @@ pub(crate) mod seccomp;
 pub(crate) mod tcp;
 
 use std::collections::HashSet;
+use std::os::unix::net::UnixStream;
 
 use caps::{CapSet, Capability};
 
@@ -14,15 +15,17 @@ use crate::SandboxError;
 use crate::policy::{Policy, Profile};
 
 /// Restricts this thread. `namespaces`: it runs inside of bubblewrap. `supervisor`: a connection to what decides about
-/// watched system calls.
+/// watched system calls. `limits_only`: it decides about the start of processes, and nothing else.
 ///
 /// # Errors
 /// When one of the restrictions cannot be applied; some may hold then, so the process must end.
 pub(crate) fn restrict(
     policy: &Policy,
     namespaces: bool,
-    supervisor: Option<seccomp::Supervision>,
+    supervisor: Option<UnixStream>,
+    limits_only: bool,
 ) -> Result<(), SandboxError> {
+    let supervisor = supervisor.map(|stream| seccomp::Supervision { stream, limits_only });
     match policy.profile {
         Profile::Off => return Ok(()),
         Profile::Floor => return seccomp::watch_outside(supervisor),

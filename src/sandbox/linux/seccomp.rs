@@ -17,7 +17,7 @@ use seccompiler::{
 use tiller_tool::shell::BlockedKind;
 
 use crate::SandboxError;
-use crate::linux::forks;
+use crate::linux::forks::{self, NAMESPACES};
 use crate::policy::{Network, Policy, Profile};
 use crate::supervisor::attributes;
 use crate::supervisor::calls::{self, OpenFlags};
@@ -107,9 +107,6 @@ const METADATA_HERE: &[i64] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const METADATA_HERE: &[i64] = &[];
 
-/// Bits of `clone` and `unshare` that make namespaces. The lowest is only one for `unshare`.
-pub(crate) const NAMESPACES: &[u64] =
-    &[0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
 const TIME_NAMESPACE: u64 = 0x80;
 
 /// Requests that type into a terminal or take it over.

@@ -324,7 +324,7 @@ async fn shows_each_kind_as_fits() {
     assert!(say("json").await.contains("{\"a\":1}"));
     assert!(say("png").await.contains("image/png, 10 B; not text"));
     let esc = say("esc").await;
-    assert!(esc.contains("not text") && !esc.contains(['\x1b', '\0', '\x07']), "{esc}");
+    assert!(esc.contains("ab␀") && !esc.contains(['\x1b', '\0', '\x07']), "{esc}");
     assert!(say("sniff").await.contains("sniffed"));
     assert!(say("404").await.starts_with("error: http://a.example/404: HTTP 404."));
     let big = say("big").await;

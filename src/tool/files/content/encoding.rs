@@ -8,7 +8,7 @@ use crate::files::content::utf16;
 use crate::files::masks::pictures::Shown;
 use crate::text::is_binary;
 
-/// Bytes by which text is told from other content.
+/// Bytes by which text is distinguished from other content.
 const HEAD: usize = 8192;
 
 /// How characters are stored.

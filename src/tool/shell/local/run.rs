@@ -19,7 +19,7 @@ use crate::shell::processes::end;
 use crate::shell::processes::launch::{Exit, Leader};
 use crate::shell::processes::proc_fs;
 
-/// After all is killed, until the end of the leader is told.
+/// After all is killed, until the leader reports its end.
 const TOLD: Duration = Duration::from_secs(1);
 /// Time between two checks of the processes that are still alive.
 const LOOK: Duration = Duration::from_millis(20);

@@ -22,7 +22,7 @@ struct Forks {
 }
 
 impl ForkLimit {
-    /// From here on this family may have so many processes at once; 0: as many as it likes.
+    /// Limits this family to `most` processes at once from here on; 0: no limit.
     pub(crate) fn set(&self, family: Family, most: u64) {
         *lock(&self.0) = Forks { family: Some(family).filter(|_| most > 0), most, left: 0, passed: false };
     }

@@ -111,8 +111,10 @@ pub(crate) fn of(pid: i32) -> Option<u64> {
     (mark >> 60 == BASE >> 60).then_some(mark)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
+    #![cfg(target_os = "linux")]
+
     use super::*;
     use crate::shell::processes::proc_fs::Family;
 

@@ -74,8 +74,8 @@ impl Memory {
             let own = Resident::of(s.pid);
             let mut mine: HashMap<Key, u64> = HashMap::new();
             for file in open_files(s.pid) {
-                if file.path.starts_with(SHARED) {
-                    self.files.insert(file.key, file.path);
+                if file.place.starts_with(SHARED) {
+                    self.files.insert(file.key, file.place);
                 }
                 mine.insert(file.key, file.bytes);
             }
@@ -180,7 +180,7 @@ impl Resident {
 struct OpenFile {
     key: Key,
     bytes: u64,
-    path: PathBuf,
+    place: PathBuf,
 }
 
 fn open_files(pid: i32) -> Vec<OpenFile> {
@@ -196,7 +196,7 @@ fn open_files(pid: i32) -> Vec<OpenFile> {
             in_memory(&path).then(|| OpenFile {
                 key: (file.dev(), file.ino()),
                 bytes: file.blocks() * BLOCK,
-                path: target,
+                place: target,
             })
         })
         .collect()
