@@ -137,3 +137,32 @@ fn other_files_and_reading_cost_no_question_in_auto() {
         0
     );
 }
+
+/// A pattern of the shell stands for the files that are there.
+#[test]
+fn a_pattern_asks_where_it_stands_for_instructions() {
+    let tmp = tempfile::tempdir().unwrap();
+    let top = tmp.path().canonicalize().unwrap();
+    let work = top.join("app");
+    for folder in ["docs", "notes"] {
+        std::fs::create_dir_all(work.join(folder)).unwrap();
+        std::fs::write(work.join(folder).join("a.md"), "").unwrap();
+    }
+    std::fs::write(work.join("docs/Agents.md"), "").unwrap();
+    let roots = Roots::new(&work, None, Vec::new());
+    let mut policy = policy(&[]);
+    policy.roots = roots.clone();
+    policy.protected = Protected::new(roots);
+    for (command, asks) in [
+        ("sed -i s/x/y/ docs/*.md", 1),
+        ("cd docs && sed -i s/x/y/ A*", 1),
+        ("sed -i s/x/y/ notes/*.md", 0),
+        ("rm -f notes/*.o", 0),
+        ("sed -i s/x/y/ */AGENT?.md", 1),
+    ] {
+        let access =
+            Access::Run { command: command.into(), folder: work.display().to_string(), background: false };
+        let verdict = judged(&policy, Profile::Full, Human::Present, "terminal", access);
+        assert_eq!(verdict.strictness(), asks, "{command}: {verdict:?}");
+    }
+}

@@ -211,14 +211,30 @@ pub(super) fn instructed(
     paths.filter(|path| open(path)).map(|path| instructs(policy, &path)).next()
 }
 
-/// The files of instructions that a word may stand for.
+/// Names in a folder that are compared with a pattern.
+const LISTED: usize = 10_000;
+
+/// The files of instructions that a word may stand for. A pattern stands for what is there.
 fn files(policy: &Policy, word: &Word, folders: &[PathBuf]) -> Vec<PathBuf> {
-    let name = word.text.rsplit(['/', tiller_shell::HOLE]).next().unwrap_or_default();
-    if word.glob && name != "*" {
-        let glob = globset::GlobBuilder::new(name).case_insensitive(true).build();
-        let matcher = glob.map(|glob| glob.compile_matcher());
-        let hit = INSTRUCTIONS.iter().find(|file| matcher.as_ref().map_or(true, |it| it.is_match(file)));
-        return hit.map(|file| policy.roots.workspace.join(file)).into_iter().collect();
+    let (folder, name) = word.text.rsplit_once(['/', tiller_shell::HOLE]).unwrap_or(("", &word.text));
+    if word.glob {
+        let Ok(glob) = globset::GlobBuilder::new(name).case_insensitive(true).build() else {
+            return Vec::new();
+        };
+        let matcher = glob.compile_matcher();
+        if word.dynamic || folder.contains(['*', '?', '[']) {
+            // Its folder is not known: a wide pattern is most often about other files.
+            let hit = INSTRUCTIONS.iter().find(|file| !name.starts_with('*') && matcher.is_match(file));
+            return hit.map(|file| policy.roots.workspace.join(file)).into_iter().collect();
+        }
+        let folder = Word::fixed(if folder.is_empty() { "." } else { folder });
+        let places = policy.roots.candidates(&folder, folders).unwrap_or_default();
+        let entries = places.iter().filter_map(|place| std::fs::read_dir(place).ok());
+        let entries = entries.flat_map(|all| all.flatten().take(LISTED));
+        return entries
+            .filter(|entry| matcher.is_match(entry.file_name()) && instructions(&entry.path()))
+            .map(|entry| entry.path())
+            .collect();
     }
     let paths = match word.dynamic {
         true => vec![policy.roots.workspace.join(name)],

@@ -113,14 +113,12 @@ pub(crate) fn of(pid: i32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    #![cfg(target_os = "linux")]
-
-    use super::*;
-    use crate::shell::processes::proc_fs::Family;
-
     /// A process of another session, with another parent and an empty environment, that holds no pipe.
+    #[cfg(target_os = "linux")]
     #[test]
     fn an_orphan_without_environment_is_known() {
+        use super::{of, set, value};
+        use crate::shell::processes::proc_fs::{self, Family};
         use std::io::BufRead;
         crate::shell::processes::end::adopt_orphans();
         let script =
