@@ -156,9 +156,11 @@ impl Term {
             }
         }
         if !last.is_empty() {
-            let soon = self.typed.is_some_and(|at| at.elapsed() < Duration::from_secs(1));
-            if soon && !words.starts_with('\x1b') {
-                std::thread::park_timeout(MOMENT);
+            let typed = self.typed.filter(|at| at.elapsed() < Duration::from_secs(1));
+            let until = typed.filter(|_| !words.starts_with('\x1b')).map(|_| Instant::now() + MOMENT);
+            // Parking may end early.
+            while let Some(rest) = until.and_then(|until| until.checked_duration_since(Instant::now())) {
+                std::thread::park_timeout(rest);
             }
             self.bytes(last.as_bytes());
         }
