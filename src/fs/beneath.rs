@@ -89,7 +89,7 @@ pub fn folder(judged: &Path) -> io::Result<OwnedFd> {
 /// # Errors
 /// As [`file`].
 pub fn file_below(root: &Path, rel: &Path) -> io::Result<File> {
-    file_at(File::open(root)?.as_fd(), rel)
+    file_at(root_of(root)?.as_fd(), rel)
 }
 
 /// Opens a folder below a folder, as [`file_below`].
@@ -98,7 +98,7 @@ pub fn file_below(root: &Path, rel: &Path) -> io::Result<File> {
 /// As [`file`].
 pub fn folder_below(root: &Path, rel: &Path) -> io::Result<OwnedFd> {
     let rel = if rel.as_os_str().is_empty() { Path::new(".") } else { rel };
-    open_at(File::open(root)?.as_fd(), rel, OFlags::RDONLY | OFlags::DIRECTORY).map_err(refusal)
+    open_at(root_of(root)?.as_fd(), rel, OFlags::RDONLY | OFlags::DIRECTORY).map_err(refusal)
 }
 
 /// The bytes of a file by the path that was judged, up to the byte `most`.
@@ -135,6 +135,12 @@ pub fn entries(dir: &OwnedFd, most: usize) -> io::Result<Vec<(OsString, bool)>> 
     let all = all.map(|e| (OsStr::from_bytes(e.file_name().to_bytes()).to_owned(), e.file_type()));
     let named = all.filter(|(name, _)| name != "." && name != "..").take(most);
     Ok(named.map(|(name, kind)| (name.clone(), is_folder(&name, kind))).collect())
+}
+
+/// A folder that may be reached over links. What is none, a pipe for instance, is not waited for.
+fn root_of(root: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(root, flags, Mode::empty())?)
 }
 
 fn file_at(dir: BorrowedFd<'_>, rel: &Path) -> io::Result<File> {
