@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use tiller_config::{PackageCache, Sandbox};
 use tiller_engine::{SandboxFindings, SandboxTest};
-use tiller_mcp::{Confined, ServerSettings};
+use tiller_mcp::{Confined, ServerRights, ServerSettings};
 use tiller_protocol::{
     CapabilityState, Notice, NoticeKind, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState,
     TerminalPlace,
@@ -93,13 +93,14 @@ pub(crate) fn servers(setup: &Setup) -> tiller_mcp::Confine {
     let caches = setup.places.program_caches();
     let mut base = policy(setup, Profile::Workspace, Network::Loopback);
     base.writable = self::caches(setup);
-    Arc::new(move |server: &ServerSettings| {
+    Arc::new(move |server: &ServerSettings, rights: ServerRights| {
         if setting != Sandbox::Auto {
             return None;
         }
         let domains = if server.network.is_empty() { &own } else { &server.network };
         let mut policy = base.clone();
         policy.network = network_of(domains);
+        policy.only_reads_workspace = rights == ServerRights::Read;
         policy.writable.extend(server.writable.iter().cloned());
         // By the hash of its settings, so that no other server of this name finds what this one left.
         let hash = server.hash.get(..8).unwrap_or_default();

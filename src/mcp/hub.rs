@@ -21,7 +21,16 @@ use crate::settings::{Origin, ServerSettings};
 use crate::shared::refused;
 
 /// Makes what confines the program of a server; `None`: nothing does. May take some 20 ms.
-pub type Confine = Arc<dyn Fn(&ServerSettings) -> Option<Confined> + Send + Sync>;
+pub type Confine = Arc<dyn Fn(&ServerSettings, ServerRights) -> Option<Confined> + Send + Sync>;
+
+/// The rights of a confined program in the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ServerRights {
+    /// It was started to list its tools: no call of it has been approved.
+    Read,
+    /// For calls that were approved, or that the mode allows.
+    Write,
+}
 
 /// What a confined program gets.
 #[derive(Clone, Debug)]
@@ -85,11 +94,11 @@ impl Hub {
         let (folder, tokens) = (root.clone(), state.clone());
         let accept_defaults: Arc<AtomicBool> = Arc::default();
         let accepts = Arc::clone(&accept_defaults);
-        let environment: MakeEnvironment = Arc::new(move |settings: &ServerSettings| Environment {
+        let environment: MakeEnvironment = Arc::new(move |settings: &ServerSettings, rights| Environment {
             vars: vars.now(),
             root: folder.clone(),
             state: tokens.clone(),
-            confined: if settings.unconfined { None } else { confine(settings) },
+            confined: if settings.unconfined { None } else { confine(settings, rights) },
             bounds,
             accept_defaults: accepts.load(Ordering::Relaxed),
         });

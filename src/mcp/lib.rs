@@ -38,7 +38,7 @@ mod settings;
 mod shared;
 mod tools;
 
-pub use hub::{CallResult, Confine, Confined, Hub, HubConfig, NoResult};
+pub use hub::{CallResult, Confine, Confined, Hub, HubConfig, NoResult, ServerRights};
 pub use known::{KnownTool, changes, tokens};
 pub use server::{Failure, Server};
 pub use session::CallError;

@@ -162,7 +162,7 @@ fn hub_with(folder: &std::path::Path, server: McpServer) -> Arc<Hub> {
         root: folder.to_owned(),
         state: folder.join("state"),
         vars: ChildEnv::new(Vec::new()),
-        confine: Arc::new(|_| None),
+        confine: Arc::new(|_, _| None),
         bounds: Bounds::default(),
     };
     Hub::new(config, vec![ServerSettings::new("remote", Origin::User, &server, &|_| None).unwrap()])

@@ -41,7 +41,7 @@ pub(crate) fn rig() -> Option<Rig> {
         root: bench.root.clone(),
         state: bench.scratch.path().join("state"),
         vars: ChildEnv::new(vars),
-        confine: Arc::new(|_| None),
+        confine: Arc::new(|_, _| None),
         bounds: Bounds::default(),
     };
     Some(Rig { hub: Hub::new(config, Vec::new()), bench, script, python })
@@ -71,7 +71,7 @@ impl Rig {
             root: self.bench.root.clone(),
             state: self.bench.scratch.path().join("state"),
             vars: ChildEnv::new(vec![("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]),
-            confine: Arc::new(|_| None),
+            confine: Arc::new(|_, _| None),
             bounds: Bounds::default(),
         };
         let mut settings = self.settings(how);
@@ -81,13 +81,25 @@ impl Rig {
         Hub::new(config, vec![settings])
     }
 
+    /// A hub with the server `good`, whose program is confined so.
+    pub(crate) fn confined(&self, confine: crate::Confine) -> Arc<Hub> {
+        let config = HubConfig {
+            root: self.bench.root.clone(),
+            state: self.bench.scratch.path().join("state"),
+            vars: ChildEnv::new(vec![("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]),
+            confine,
+            bounds: Bounds::default(),
+        };
+        Hub::new(config, vec![self.settings("good")])
+    }
+
     /// A hub with one server that is this command, and these bounds.
     pub(crate) fn bounded(&self, command: &str, bounds: Bounds, start: Duration) -> Arc<Hub> {
         let config = HubConfig {
             root: self.bench.root.clone(),
             state: self.bench.scratch.path().join("state"),
             vars: ChildEnv::new(vec![("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]),
-            confine: Arc::new(|_| None),
+            confine: Arc::new(|_, _| None),
             bounds,
         };
         let server = McpServer {

@@ -1,14 +1,18 @@
 //! Servers that behave, and servers that do not (row X9 of the faults): each call ends, with a bounded result.
 
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tiller_protocol::mcp::{McpAct, McpState};
-use tiller_protocol::{Access, AskBody, AskReply, Part};
-use tiller_tool::Tool;
+use tiller_protocol::{Access, AskBody, AskReply, Part, lock};
 use tiller_tool::foreign::unframed;
 use tiller_tool::mcp::McpServers;
+use tiller_tool::shell::{Confiner, Launch};
+use tiller_tool::{CommandProfile, CommandRun, Tool};
 
+use crate::hub::{Confined, ServerRights};
 use crate::testing::{Rig, rig};
 use crate::tools::named_tools;
 
@@ -513,6 +517,55 @@ async fn x23_no_bomb_of_a_server_is_left() {
             assert!(said.contains("(limits.program_"), "{}: {said}", bomb.name);
         }
         hub.end().await;
-        bomb.is_gone().await;
+        bomb.has_ended().await;
     }
+}
+
+/// A sandbox that changes nothing.
+#[derive(Debug)]
+struct Open;
+
+impl Confiner for Open {
+    fn confine(&self, launch: Launch, _workspace: &Path, _scratch: &Path) -> Launch {
+        launch
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn x24_a_search_gives_a_server_no_right_to_write() {
+    let Some(rig) = rig() else { return };
+    let rights: Arc<Mutex<Vec<ServerRights>>> = Arc::default();
+    let given = Arc::clone(&rights);
+    let cache = rig.bench.scratch.path().to_owned();
+    let hub = rig.confined(Arc::new(move |_, rights| {
+        lock(&given).push(rights);
+        Some(Confined { confiner: Arc::new(Open), cache: cache.clone(), offline: true })
+    }));
+    let mut cx = rig.bench.cx.clone();
+    cx.run = Arc::new(CommandRun::new(CommandProfile::Read));
+    assert!(hub.learn(Some(&cx)).await.is_empty());
+    assert!(lock(&rights).iter().all(|rights| *rights == ServerRights::Read), "{rights:?}");
+    let first = hub.call("good", "echo", serde_json::Map::new(), Some(&rig.bench.cx)).await;
+    assert!(first.is_ok(), "{first:?}");
+    assert_eq!(lock(&rights).last(), Some(&ServerRights::Write));
+    // It stays as it is: another start would forget what it has open.
+    let starts = lock(&rights).len();
+    assert!(hub.learn(Some(&cx)).await.is_empty());
+    assert!(hub.call("good", "echo", serde_json::Map::new(), Some(&rig.bench.cx)).await.is_ok());
+    assert_eq!(lock(&rights).len(), starts);
+    hub.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn x24_a_search_starts_no_program_that_nothing_confines() {
+    let Some(rig) = rig() else { return };
+    rig.add("good");
+    let mut cx = rig.bench.cx.clone();
+    cx.run = Arc::new(CommandRun::new(CommandProfile::Read));
+    let failed = rig.hub.learn(Some(&cx)).await;
+    assert!(failed[0].1.why.starts_with("it is not started to list its tools"), "{failed:?}");
+    assert_eq!(state(&rig, "good"), McpState::Configured);
+    // Without delay: it was no failure of the server.
+    assert_eq!(rig.echo("good", "x").await, "x");
+    rig.hub.end().await;
 }

@@ -131,7 +131,7 @@ pub(crate) fn floor(policy: &Policy, folder: &Path) -> Vec<String> {
     }
     // An agent's folder may lie in one of Tiller's.
     if own.iter().any(|own| policy.workspace.starts_with(own)) {
-        mount("--bind", &policy.workspace);
+        mount(if policy.only_reads_workspace { "--ro-bind" } else { "--bind" }, &policy.workspace);
         for parent in parents.iter().filter(|parent| parent.starts_with(&policy.workspace)) {
             mount("--bind", parent);
         }

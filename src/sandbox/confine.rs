@@ -100,13 +100,6 @@ impl Launcher {
     }
 }
 
-/// Where a launcher finds its supervisor.
-pub(crate) struct Supervisor {
-    pub folder: PathBuf,
-    /// It decides about the start of processes, and nothing else.
-    pub limits_only: bool,
-}
-
 /// Confines what is launched through it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confined {
@@ -161,18 +154,15 @@ impl Confined {
             Confinement::find().notification.then(|| supervisor::start(&own, watch, servers)).flatten();
         #[cfg(not(target_os = "linux"))]
         let (supervisor, _) = (None, (watch, servers));
-        own.change(launch, step, supervisor.map(|folder| Supervisor { folder, limits_only: false }))
+        own.change(launch, step, supervisor)
     }
 
-    /// The launch in the sandbox, with a supervisor that asks `forks` before a process starts, where the system has them.
-    /// Start it once, soon.
-    pub fn limited(&self, launch: Launch, forks: &ForkLimit) -> Launch {
-        let own = self.for_launch(&launch);
-        #[cfg(target_os = "linux")]
-        let folder = Confinement::find().notification.then(|| supervisor::start_limit(&own, forks)).flatten();
-        #[cfg(not(target_os = "linux"))]
-        let (folder, _) = (None, forks);
-        own.change(launch, Step::Exec, folder.map(|folder| Supervisor { folder, limits_only: true }))
+    /// The launch of a program that stays while the person works, with a supervisor that asks `forks` before it starts a
+    /// process. Nothing is compared after it: its supervisor keeps protected names from it.
+    pub(crate) fn staying(&self, launch: Launch, forks: &ForkLimit, servers: &Servers) -> Launch {
+        let mut own = self.clone();
+        own.policy.stays = true;
+        own.watched_among(launch, Step::Exec, &CommandWatch::default().limited(forks.clone()), servers)
     }
 
     /// With its paths looked up, for this launch.
@@ -184,18 +174,10 @@ impl Confined {
         Self { policy, ..self.clone() }
     }
 
-    pub(crate) fn change(&self, mut launch: Launch, step: Step, supervisor: Option<Supervisor>) -> Launch {
+    pub(crate) fn change(&self, mut launch: Launch, step: Step, supervisor: Option<PathBuf>) -> Launch {
         let namespaces = self.method == Method::Bubblewrap;
         let command = step == Step::Exec;
-        let limits_only = supervisor.as_ref().is_some_and(|supervisor| supervisor.limits_only);
-        let supervisor = supervisor.map(|supervisor| supervisor.folder);
-        let spec = Spec {
-            policy: self.policy.clone(),
-            namespaces,
-            supervisor: supervisor.clone(),
-            limits_only,
-            step,
-        };
+        let spec = Spec { policy: self.policy.clone(), namespaces, supervisor: supervisor.clone(), step };
         if self.policy.profile == Profile::Floor {
             return self.floor(launch, &spec);
         }
@@ -210,11 +192,7 @@ impl Confined {
         }
         let port = match namespaces {
             true => self.policy.proxy_socket().map(|_| crate::proxy::PORT),
-            false => self
-                .policy
-                .proxy_port
-                .filter(|_| supervisor.is_some() && !limits_only)
-                .map(|proxy| proxy.port),
+            false => self.policy.proxy_port.filter(|_| supervisor.is_some()).map(|proxy| proxy.port),
         };
         self.prepare(&mut launch, port);
         match (self.method, &Confinement::find().bubblewrap) {
@@ -409,7 +387,7 @@ impl Confiner for SessionSandbox {
 
     fn confine_limited(&self, launch: Launch, workspace: &Path, scratch: &Path, forks: &ForkLimit) -> Launch {
         match self.confined(workspace, scratch) {
-            Some(confined) => self.enter(&confined, confined.limited(launch, forks)),
+            Some(confined) => self.enter(&confined, confined.staying(launch, forks, &self.network.servers)),
             None => launch,
         }
     }

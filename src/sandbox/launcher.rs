@@ -40,9 +40,6 @@ pub(crate) struct Spec {
     /// The folder in which it finds its supervisor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<PathBuf>,
-    /// The supervisor decides about the start of processes, and nothing else.
-    #[serde(default)]
-    pub limits_only: bool,
     pub step: Step,
 }
 
@@ -109,7 +106,7 @@ fn restrict(spec: &Spec) -> Result<(), SandboxError> {
         Err(_) if spec.policy.profile == Profile::Floor => None,
         supervisor => supervisor.map_err(|e| SandboxError::new("the supervisor cannot be reached", e))?,
     };
-    crate::linux::restrict(&spec.policy, spec.namespaces, supervisor, spec.limits_only)
+    crate::linux::restrict(&spec.policy, spec.namespaces, supervisor)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -4,7 +4,7 @@
 //! the thread and its descendants then waits until the supervisor has taken it ([`Listener::receive`]) and answered
 //! ([`Listener::answer`]). When every descriptor of the listener is closed, waiting and later calls fail with ENOSYS.
 //!
-//! This crate exists for the calls that no safe crate offers: one `seccomp(2)`, four `ioctl(2)`, and one `mallopt(3)`
+//! This crate exists for the calls that no safe crate offers: one `seccomp(2)`, five `ioctl(2)`, and one `mallopt(3)`
 //! ([`heap`]). Each `unsafe` block has its reason beside it.
 //!
 //! It uses no other room. Not here: which calls are waited for, what they mean, and the answers (`sandbox/supervisor`).
@@ -183,6 +183,26 @@ impl Listener {
             e if e.raw_os_error() == Some(libc::ENOENT) => Ok(false),
             e => Err(e),
         }
+    }
+
+    /// Lets a call return a new descriptor of this file in the caller's process.
+    ///
+    /// # Errors
+    /// When the caller can have no further descriptor, or does not wait any more.
+    pub fn hand_over(&self, id: u64, file: impl AsFd, closes_on_exec: bool) -> io::Result<()> {
+        let request = libc::seccomp_notif_addfd {
+            id,
+            flags: u32::try_from(libc::SECCOMP_ADDFD_FLAG_SEND).map_err(io::Error::other)?,
+            srcfd: u32::try_from(file.as_fd().as_raw_fd()).map_err(io::Error::other)?,
+            newfd: 0,
+            newfd_flags: if closes_on_exec { libc::O_CLOEXEC.unsigned_abs() } else { 0 },
+        };
+        // SAFETY: the request reads one `seccomp_notif_addfd` at the pointer; both descriptors are open while it runs.
+        #[allow(unsafe_code, reason = "a request of the listener")]
+        let done = unsafe {
+            libc::ioctl(self.fd.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, std::ptr::from_ref(&request))
+        };
+        if done >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Whether the caller still waits: what was read through the number of its thread before was its own.

@@ -110,6 +110,23 @@ impl ProgramSandbox {
         }
     }
 
+    /// The sandbox of a program that is about to start, and its launch with the variables and files that its adapter names.
+    fn prepared(&self, mut launch: Launch, scratch: &Path) -> (Arc<dyn Confiner>, Launch) {
+        let name = launch.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let own = self.adapters(&name);
+        let made = {
+            let mut made = lock(&self.shared.made);
+            let make = || self.make(&own, &launch.env);
+            Arc::clone(made.entry((name, self.in_terminal)).or_insert_with(make))
+        };
+        if made.confines() {
+            for adapter in &own {
+                prepare(adapter, &mut launch, scratch);
+            }
+        }
+        (made, launch)
+    }
+
     /// For programs in a terminal, or for the others.
     fn placed(&self, session: SessionSandbox) -> Arc<dyn Confiner> {
         let in_terminal = session.in_terminal().filter(|_| self.in_terminal);
@@ -168,29 +185,18 @@ impl Confiner for ProgramSandbox {
     }
 
     fn confine_limited(&self, launch: Launch, workspace: &Path, scratch: &Path, forks: &ForkLimit) -> Launch {
-        let watch = CommandWatch::default().limited(forks.clone());
-        self.confine_watched(launch, workspace, scratch, &watch)
+        let (made, launch) = self.prepared(launch, scratch);
+        made.confine_limited(launch, workspace, scratch, forks)
     }
 
     fn confine_watched(
         &self,
-        mut launch: Launch,
+        launch: Launch,
         workspace: &Path,
         scratch: &Path,
         watch: &CommandWatch,
     ) -> Launch {
-        let name = launch.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let own = self.adapters(&name);
-        let made = {
-            let mut made = lock(&self.shared.made);
-            let make = || self.make(&own, &launch.env);
-            Arc::clone(made.entry((name, self.in_terminal)).or_insert_with(make))
-        };
-        if made.confines() {
-            for adapter in &own {
-                prepare(adapter, &mut launch, scratch);
-            }
-        }
+        let (made, launch) = self.prepared(launch, scratch);
         made.confine_watched(launch, workspace, scratch, watch)
     }
 

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Deserialize;
-use tiller_protocol::Cost;
+use tiller_protocol::{Cost, Profile};
 
 use crate::commands::args::{Common, ProfileArg};
 
@@ -101,14 +101,21 @@ impl Case {
         self.dir.as_ref().map_or_else(|| base.to_owned(), |dir| base.join(dir))
     }
 
-    /// The fields by which it may do more than the command line says. A folder counts as it is spelled.
-    pub(super) fn widens(&self, common: &Common) -> Vec<&'static str> {
+    /// The fields by which it may do more than it could without them. `given`: the profile without its own. `base`: the folder
+    /// of the batch; `None` on another machine, where a folder counts as it is spelled.
+    pub(super) fn widens(&self, given: Profile, base: Option<&Path>) -> Vec<&'static str> {
         let inside = |dir: &PathBuf| {
-            dir.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+            let spelled =
+                dir.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+            let leads_out = |base: &Path| {
+                let real = base.join(dir).canonicalize().ok().zip(base.canonicalize().ok());
+                // One that is missing is an error later.
+                real.is_some_and(|(dir, base)| !dir.starts_with(base))
+            };
+            spelled && !base.is_some_and(leads_out)
         };
-        // Without a profile the settings decide: at least `ask`.
-        let given = common.profile.unwrap_or(ProfileArg::Ask);
-        let wider = |name: &String| ProfileArg::from_str(name, false).map_or(true, |own| own > given);
+        let wider =
+            |name: &String| ProfileArg::from_str(name, false).map_or(true, |own| Profile::from(own) > given);
         let fields = [
             ("profile", self.profile.as_ref().is_some_and(wider)),
             ("allow", !self.allow.is_empty()),
@@ -176,24 +183,34 @@ mod tests {
 
     #[test]
     fn what_a_case_may_do_beyond_the_command_line_is_named() {
-        let given = |profile| Common { profile, ..Common::default() };
-        for (fields, profile, want) in [
-            ("", None, &[][..]),
-            ("\"profile\": \"plan\", \"dir\": \"a/b\", \"deny\": [\"x\"]", None, &[]),
-            ("\"profile\": \"auto-edit\"", Some(ProfileArg::AutoEdit), &[]),
-            ("\"profile\": \"auto-edit\"", None, &["profile"]),
-            ("\"profile\": \"ask\"", Some(ProfileArg::Plan), &["profile"]),
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("sub")).unwrap();
+        std::os::unix::fs::symlink("/", folder.path().join("out")).unwrap();
+        std::os::unix::fs::symlink("sub", folder.path().join("link")).unwrap();
+        let here = Some(folder.path());
+        for (fields, given, base, want) in [
+            ("", Profile::Ask, here, &[][..]),
+            ("\"profile\": \"plan\", \"dir\": \"a/b\", \"deny\": [\"x\"]", Profile::Ask, here, &[]),
+            ("\"profile\": \"auto-edit\"", Profile::AutoEdit, here, &[]),
+            ("\"profile\": \"auto-edit\"", Profile::Ask, here, &["profile"]),
+            ("\"profile\": \"ask\"", Profile::Plan, here, &["profile"]),
             (
                 "\"profile\": \"full\", \"allow\": [\"terminal\"], \"dir\": \"/etc\"",
-                None,
+                Profile::Ask,
+                here,
                 &["profile", "allow", "dir"],
             ),
-            ("\"profile\": \"unheard of\"", Some(ProfileArg::Full), &["profile"]),
-            ("\"dir\": \"a/../../b\"", None, &["dir"]),
+            ("\"profile\": \"unheard of\"", Profile::Full, here, &["profile"]),
+            ("\"dir\": \"a/../../b\"", Profile::Full, here, &["dir"]),
+            ("\"dir\": \"sub\"", Profile::Ask, here, &[]),
+            ("\"dir\": \"link\"", Profile::Ask, here, &[]),
+            ("\"dir\": \"out\"", Profile::Full, here, &["dir"]),
+            ("\"dir\": \"out/etc\"", Profile::Full, here, &["dir"]),
+            ("\"dir\": \"out\"", Profile::Full, None, &[]),
         ] {
             let comma = if fields.is_empty() { "" } else { ", " };
             let case = Case::read(&format!("{{\"prompt\": \"a\"{comma}{fields}}}")).unwrap().remove(0);
-            assert_eq!(case.widens(&given(profile)), want, "{fields}");
+            assert_eq!(case.widens(given, base), want, "{fields}");
         }
     }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::fs::{FlockOperation, flock};
-use tiller_protocol::{Cost, Notice, NoticeKind};
+use tiller_protocol::{Cost, Notice, NoticeKind, Profile};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -40,15 +40,21 @@ use results::{CaseResult, Results};
 /// Runs all cases that have no result.
 pub(super) fn run(setup: impl Fn(&Common) -> Result<Setup, Notice>, batch: &Batch) -> Result<Exit, Notice> {
     let cases = read(&batch.file)?;
-    if !batch.trust {
-        untrusted(&cases, batch)?;
-    }
     let launcher = Launcher::of(batch)?;
-    // The folder of another machine means nothing here.
-    let base = match launcher.is_here() {
-        true => setup(&batch.common)?.project,
-        false => batch.common.dir.clone().unwrap_or_else(|| PathBuf::from(".")),
+    // The folder and the settings of another machine mean nothing here: there, any profile may be a wider one.
+    let (base, profile) = match launcher.is_here() {
+        true => {
+            let setup = setup(&batch.common)?;
+            (setup.project, setup.config.config.profile)
+        }
+        false => (
+            batch.common.dir.clone().unwrap_or_else(|| PathBuf::from(".")),
+            batch.common.profile.map_or(Profile::ReadOnly, Profile::from),
+        ),
     };
+    if !batch.trust {
+        untrusted(&cases, batch, profile, launcher.is_here().then_some(&*base))?;
+    }
     let out = batch.out.clone().unwrap_or_else(|| batch.file.with_extension("results.jsonl"));
     let (results, folder, _lock) = open(&out)?;
     let todo = todo(&cases, &results, batch)?;
@@ -137,9 +143,9 @@ fn todo<'c>(cases: &'c [Case], results: &Results, batch: &Batch) -> Result<Vec<&
 /// Cases that are named in an error.
 const NAMED: usize = 5;
 
-/// Refuses a file whose cases may do more than the command line says: it may come from others.
-fn untrusted(cases: &[Case], batch: &Batch) -> Result<(), Notice> {
-    let widened = cases.iter().map(|case| (case, case.widens(&batch.common)));
+/// Refuses a file whose cases may do more than the command line and the settings say: it may come from others.
+fn untrusted(cases: &[Case], batch: &Batch, profile: Profile, base: Option<&Path>) -> Result<(), Notice> {
+    let widened = cases.iter().map(|case| (case, case.widens(profile, base)));
     let widened: Vec<_> = widened.filter(|(_, fields)| !fields.is_empty()).collect();
     if widened.is_empty() {
         return Ok(());
@@ -153,7 +159,7 @@ fn untrusted(cases: &[Case], batch: &Batch) -> Result<(), Notice> {
         named.push(format!("and {} more", widened.len() - NAMED));
     }
     let text = format!(
-        "{} has cases that may do more than this command line says: {}.",
+        "{} has cases that may do more than this command line and the settings say: {}.",
         batch.file.display(),
         named.join(", ")
     );

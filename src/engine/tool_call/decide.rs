@@ -7,7 +7,8 @@ use tiller_permit::decide::ReadOnlyRun;
 use tiller_permit::{Rule, Verdict};
 use tiller_protocol::ask::OutsideAnswer;
 use tiller_protocol::{
-    Access, AskBody, AskReply, Decision, Part, PermissionOutcome, ToolOutcome, ToolVerb, Touch, names,
+    Access, AskBody, AskReply, Decision, Part, PermissionOutcome, Profile, ToolOutcome, ToolVerb, Touch,
+    names,
 };
 use tiller_tool::{CommandProfile, CommandRun};
 
@@ -131,6 +132,11 @@ impl DecidedCall for CallTask {
                 self.cx.run = Arc::new(CommandRun::reading(run.variables));
                 rule
             }
+            // It starts programs of the person's to list what they offer: no call of them has been approved.
+            None if self.only_lists(view) => {
+                self.run_in(CommandProfile::Read);
+                rule
+            }
             None => {
                 let outside = self.permit.outside(&question);
                 self.run_in(profile_of(outside.as_ref()));
@@ -138,6 +144,12 @@ impl DecidedCall for CallTask {
             }
         };
         Ok(CallDecision { decision: PermissionOutcome::Allowed, by })
+    }
+
+    /// True for a call that only lists what other programs offer, in a mode in which calls of these ask.
+    fn only_lists(&self, view: &CallView) -> bool {
+        let free = view.reading.access.iter().all(|access| matches!(access, Access::Free));
+        free && view.reading.touch == Touch::Network && view.profile != Profile::Full
     }
 
     async fn ask(&mut self, view: &CallView, verdict: Verdict) -> Option<Result<CallDecision, Refusal>> {

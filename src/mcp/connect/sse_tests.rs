@@ -99,7 +99,7 @@ fn hub(folder: &std::path::Path, server: &Server, transport: Option<McpTransport
         root: folder.to_owned(),
         state: folder.join("state"),
         vars: ChildEnv::new(Vec::new()),
-        confine: Arc::new(|_| None),
+        confine: Arc::new(|_, _| None),
         bounds: Bounds::default(),
     };
     let server = McpServer { url: Some(server.address.clone()), transport, ..McpServer::default() };

@@ -11,10 +11,11 @@ use std::time::Instant;
 
 use tiller_protocol::lock;
 use tiller_protocol::mcp::{McpPromptView, McpResourceView, McpServerView, McpState, McpToolView};
-use tiller_tool::ToolCx;
 use tiller_tool::text::visible;
+use tiller_tool::{CommandProfile, ToolCx};
 
 use crate::connect::{Connection, Environment};
+use crate::hub::ServerRights;
 use crate::known::{Known, KnownFile, KnownTool, changes, first_line, tokens};
 use crate::offers::Offers;
 use crate::settings::{ServerSettings, Transport};
@@ -22,6 +23,9 @@ use crate::settings::{ServerSettings, Transport};
 mod approval;
 mod start;
 
+/// Why a program that nothing confines is not started to list its tools.
+const NOT_STARTED: &str = "it is not started to list its tools, since nothing confines its program here; a call of it that \
+                           the user approves starts it, and so does /mcp";
 /// Changes of tools that a question shows.
 const SHOWN: usize = 8;
 
@@ -67,7 +71,7 @@ impl Failure {
 }
 
 /// Makes what a server is connected with. Called away from the screen's thread.
-pub(crate) type MakeEnvironment = Arc<dyn Fn(&ServerSettings) -> Environment + Send + Sync>;
+pub(crate) type MakeEnvironment = Arc<dyn Fn(&ServerSettings, ServerRights) -> Environment + Send + Sync>;
 
 /// One server.
 pub struct Server {
@@ -87,6 +91,8 @@ pub struct Server {
 
 struct ServerState {
     connection: Option<Arc<Connection>>,
+    /// Those of the connection's program.
+    rights: ServerRights,
     known: Known,
     /// Tools that differ from the approved ones.
     changed: Option<Vec<KnownTool>>,
@@ -105,9 +111,9 @@ impl Server {
     /// 20 ms.
     pub(crate) fn writes_files(&self) -> bool {
         match &self.settings.transport {
-            Transport::Stdio { .. } => {
-                *self.free.get_or_init(|| (self.environment)(&self.settings).confined.is_none())
-            }
+            Transport::Stdio { .. } => *self
+                .free
+                .get_or_init(|| (self.environment)(&self.settings, ServerRights::Write).confined.is_none()),
             Transport::Http { url, .. } => {
                 reqwest::Url::parse(url).is_ok_and(|url| tiller_http::is_loopback(&url))
             }
@@ -118,6 +124,7 @@ impl Server {
         let disabled = settings.disabled;
         let state = ServerState {
             connection: None,
+            rights: ServerRights::Read,
             known: file.read(),
             changed: None,
             failure: None,
@@ -139,6 +146,10 @@ impl Server {
             starting: tokio::sync::Mutex::default(),
             asking: tokio::sync::Mutex::default(),
         }
+    }
+
+    fn is_program(&self) -> bool {
+        matches!(self.settings.transport, Transport::Stdio { .. })
     }
 
     /// Its name.
@@ -317,7 +328,17 @@ impl Server {
                 self.ask_start(cx).await?;
             }
         }
-        let connection = self.connected().await?;
+        let reads = cx.is_some_and(|cx| cx.run.profile == CommandProfile::Read);
+        let rights = if reads { ServerRights::Read } else { ServerRights::Write };
+        if reads && self.is_program() && self.living(rights).is_none() {
+            let (make, settings) = (Arc::clone(&self.environment), self.settings.clone());
+            let confined =
+                tokio::task::spawn_blocking(move || make(&settings, ServerRights::Read).confined.is_some());
+            if !confined.await.unwrap_or(false) {
+                return Err(Failure::new(NOT_STARTED));
+            }
+        }
+        let connection = self.connected(rights).await?;
         if connection.changed.swap(false, Ordering::AcqRel) {
             self.read_tools(&connection).await?;
         }
@@ -358,7 +379,7 @@ impl Server {
         };
         let challenge = lock(&self.state).known.challenge.clone();
         crate::oauth::log_in(
-            (self.environment)(&self.settings).state.as_path(),
+            (self.environment)(&self.settings, ServerRights::Write).state.as_path(),
             (url, client.as_ref()),
             challenge.as_deref(),
             show,

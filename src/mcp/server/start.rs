@@ -8,21 +8,24 @@ use tiller_protocol::lock;
 
 use super::{Failure, Server};
 use crate::connect::{Connection, NoConnection, connect};
+use crate::hub::ServerRights;
 use crate::session::CallError;
 
 /// Delay before a server that failed is tried again, by the number of failures, in seconds.
 const DELAYS: [u64; 6] = [0, 2, 5, 15, 30, 60];
 
 impl Server {
-    /// The connection; starts it where there is none.
-    pub(super) async fn connected(&self) -> Result<Arc<Connection>, Failure> {
-        if let Some(connection) = self.living() {
+    /// The connection; starts it where there is none whose program has these rights.
+    pub(super) async fn connected(&self, rights: ServerRights) -> Result<Arc<Connection>, Failure> {
+        if let Some(connection) = self.living(rights) {
             return Ok(connection);
         }
         let _one = self.starting.lock().await;
-        if let Some(connection) = self.living() {
+        if let Some(connection) = self.living(rights) {
             return Ok(connection);
         }
+        // One with fewer rights has only listed its tools.
+        self.end().await;
         // Since this call began, too.
         if self.is_revoked() {
             return Err(Failure::revoked());
@@ -40,7 +43,7 @@ impl Server {
             let (make, settings) = (Arc::clone(&self.environment), self.settings.clone());
             tokio::task::spawn_blocking(move || {
                 settings.check.as_ref().map_or(Ok(()), |check| (check.0)())?;
-                Ok::<_, String>(make(&settings))
+                Ok::<_, String>(make(&settings, rights))
             })
             .await
         };
@@ -74,6 +77,7 @@ impl Server {
             Ok(connection) => {
                 (state.failure, state.failures, state.failed_at) = (None, 0, None);
                 state.connection = Some(Arc::clone(connection));
+                state.rights = if environment.confined.is_some() { rights } else { ServerRights::Write };
             }
             Err(failure) => {
                 state.failure = Some(failure.clone());
@@ -84,11 +88,11 @@ impl Server {
         made
     }
 
-    fn living(&self) -> Option<Arc<Connection>> {
+    pub(super) fn living(&self, rights: ServerRights) -> Option<Arc<Connection>> {
         let mut state = lock(&self.state);
         let connection = state.connection.clone()?;
         if connection.is_alive() {
-            return Some(connection);
+            return Some(connection).filter(|_| state.rights >= rights);
         }
         // It ended by itself: that counts as a failure, so that one that crashes at each call is not started without end.
         state.failure =

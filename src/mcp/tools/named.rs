@@ -89,7 +89,8 @@ fn sent(schema: &Value) -> Option<Value> {
     sent.remove("$schema");
     sent.entry("type").or_insert_with(|| "object".into());
     sent.entry("properties").or_insert_with(|| Value::Object(Map::new()));
-    let text = seen(&Value::Object(sent).to_string());
+    // A raw line end would end the text that it stands in.
+    let text = seen(&Value::Object(sent).to_string().replace(['\u{2028}', '\u{2029}'], "\\n"));
     serde_json::from_str(&text).ok()
 }
 

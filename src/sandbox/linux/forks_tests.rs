@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::confine::Confined;
 use crate::confinement::Confinement;
+use crate::network::Servers;
 use crate::policy::Profile;
 use crate::testing::{Place, methods};
 
@@ -30,7 +31,7 @@ impl Confiner for Limited {
         _scratch: &Path,
         forks: &ForkLimit,
     ) -> Launch {
-        self.0.limited(launch, forks)
+        self.0.staying(launch, forks, &Servers::default())
     }
 }
 
@@ -66,7 +67,7 @@ async fn x23_no_bomb_of_a_confined_program_is_left() {
                 // Some that were permitted before the last look start after it.
                 assert!(!supervised || most <= PROCESSES * 3 / 2, "{method:?}: {} had {most}", bomb.name);
             }
-            bomb.is_gone().await;
+            bomb.has_ended().await;
         }
     }
 }
@@ -77,11 +78,12 @@ fn x23_threads_and_few_processes_are_permitted() {
     let place = Place::new();
     for method in methods() {
         let confined = place.confined(Profile::Workspace, method);
+        let staying =
+            |script: &str| confined.staying(place.launch(script), &ForkLimit::default(), &Servers::default());
         let script = "for i in 1 2 3 4 5; do /bin/true || exit 1; done; (echo sub) && echo $(echo whole)";
-        let out = place.start(confined.limited(place.launch(script), &ForkLimit::default()));
+        let out = place.start(staying(script));
         assert_eq!(String::from_utf8_lossy(&out.stdout).lines().last(), Some("whole"), "{method:?}: {out:?}");
-        let out = place
-            .start(confined.limited(place.launch("unshare -U true || echo refused"), &ForkLimit::default()));
+        let out = place.start(staying("unshare -U true || echo refused"));
         assert!(String::from_utf8_lossy(&out.stdout).contains("refused"), "{method:?}: {out:?}");
     }
 }

@@ -20,7 +20,8 @@ use crate::policy::{Network, Policy, Profile};
 const TESTED: ABI = ABI::V7;
 
 /// Devices that programs need, and that keep nothing.
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+pub(crate) const DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// Version of the kernel's interface; 0: none.
 pub(crate) fn version() -> u32 {

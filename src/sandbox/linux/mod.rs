@@ -15,7 +15,7 @@ use crate::SandboxError;
 use crate::policy::{Policy, Profile};
 
 /// Restricts this thread. `namespaces`: it runs inside of bubblewrap. `supervisor`: a connection to what decides about
-/// watched system calls. `limits_only`: it decides about the start of processes, and nothing else.
+/// watched system calls.
 ///
 /// # Errors
 /// When one of the restrictions cannot be applied; some may hold then, so the process must end.
@@ -23,9 +23,7 @@ pub(crate) fn restrict(
     policy: &Policy,
     namespaces: bool,
     supervisor: Option<UnixStream>,
-    limits_only: bool,
 ) -> Result<(), SandboxError> {
-    let supervisor = supervisor.map(|stream| seccomp::Supervision { stream, limits_only });
     match policy.profile {
         Profile::Off => return Ok(()),
         Profile::Floor => return seccomp::watch_outside(supervisor),

@@ -146,7 +146,7 @@ const ATTRIBUTES: &[i64] = &[
 pub(crate) fn restrict(
     policy: &Policy,
     namespaces: bool,
-    supervisor: Option<Supervision>,
+    supervisor: Option<UnixStream>,
 ) -> Result<(), SandboxError> {
     let failed = |e: &dyn std::fmt::Display| SandboxError::new("seccomp", e);
     for program in programs(policy, namespaces).map_err(|e| failed(&e))? {
@@ -156,18 +156,10 @@ pub(crate) fn restrict(
         let refused = refused(policy, namespaces).and_then(|rules| build(rules, libc::EPERM));
         seccompiler::apply_filter(&refused.map_err(|e| failed(&e))?).map_err(|e| failed(&e))
     };
-    let Some(Supervision { stream, limits_only }) = supervisor else { return refuse() };
-    if limits_only {
-        refuse()?;
-    }
-    let watched = match limits_only {
-        true => starts().and_then(|rules| build(rules, libc::EPERM)),
-        false => watched(policy, namespaces),
-    };
-    match tiller_seccomp::install(&notifying(&watched.map_err(|e| failed(&e))?)) {
+    let Some(stream) = supervisor else { return refuse() };
+    match tiller_seccomp::install(&notifying(&watched(policy, namespaces).map_err(|e| failed(&e))?)) {
         Ok(listener) => channel::send(&stream, listener)
             .map_err(|e| SandboxError::new("the supervisor does not respond", e)),
-        Err(_) if limits_only => Ok(()),
         Err(_) => refuse(),
     }
 }
@@ -175,13 +167,13 @@ pub(crate) fn restrict(
 /// Lets a supervisor do the removals of this thread and what it starts, and limit its processes; everything else stays as it
 /// is. Without effect where the kernel does not let this process do so: it needs an administrator's rights or
 /// `no_new_privs`, which would keep programs like `sudo` from working.
-pub(crate) fn watch_outside(supervisor: Option<Supervision>) -> Result<(), SandboxError> {
+pub(crate) fn watch_outside(supervisor: Option<UnixStream>) -> Result<(), SandboxError> {
     const RETURN: u16 = 0x06;
     const KILL: u32 = 0x8000_0000;
     const ALLOW: u32 = 0x7fff_0000;
-    let Some(Supervision { stream, limits_only }) = supervisor else { return Ok(()) };
+    let Some(stream) = supervisor else { return Ok(()) };
     let removes = |call: &&calls::FileCall| matches!(call.kind, BlockedKind::Remove | BlockedKind::Rename);
-    let removals = calls::all().filter(|call| !limits_only && removes(call));
+    let removals = calls::all().filter(removes);
     let mut rules: Rules = removals.map(|call| (call.number, Vec::new())).collect();
     rules.insert(libc::SYS_clone3, Vec::new());
     let program = starts().and_then(|starts| {
@@ -199,14 +191,6 @@ pub(crate) fn watch_outside(supervisor: Option<Supervision>) -> Result<(), Sandb
             .map_err(|e| SandboxError::new("the supervisor does not respond", e)),
         Err(_) => Ok(()),
     }
-}
-
-/// A connection to the supervisor.
-#[derive(Debug)]
-pub(crate) struct Supervision {
-    pub stream: UnixStream,
-    /// It decides about the start of processes, and nothing else.
-    pub limits_only: bool,
 }
 
 /// The calls that start a process.

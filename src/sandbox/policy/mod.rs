@@ -68,6 +68,13 @@ pub struct Policy {
     /// The same proxy for commands without a network namespace.
     #[serde(default)]
     pub proxy_port: Option<ProxyPort>,
+    /// It is for a program that stays while the person works: a server, a plugin, an agent of another vendor. Nothing can be
+    /// compared after it, so protected names are kept from it by its supervisor, those too that do not exist yet.
+    #[serde(default)]
+    pub(crate) stays: bool,
+    /// The workspace is not written, though the other folders of [`Profile::Workspace`] are.
+    #[serde(default)]
+    pub only_reads_workspace: bool,
     /// What the lists above come to, once they were looked up: they are empty then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) paths: Option<Box<Paths>>,
@@ -151,6 +158,8 @@ impl Policy {
             variables: Vec::new(),
             proxy: None,
             proxy_port: None,
+            stays: false,
+            only_reads_workspace: false,
             paths: None,
         }
     }

@@ -71,9 +71,11 @@ fn writable(policy: &Policy, shared: Option<&Path>, files: &mut LookUp) -> Vec<P
     }
     let mut all = vec![policy.scratch.as_path()];
     if policy.profile == Profile::Workspace {
-        all.push(&policy.workspace);
         all.extend(policy.writable.iter().map(PathBuf::as_path));
-        all.extend(shared);
+        if !policy.only_reads_workspace {
+            all.push(&policy.workspace);
+            all.extend(shared);
+        }
     }
     let mut all: Vec<PathBuf> = all.into_iter().filter_map(|path| files.find(path)).collect();
     all.dedup();

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
@@ -166,6 +166,28 @@ impl Caller {
         let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")).unwrap_or_default().trim();
         let name = std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
         String::from_utf8_lossy(&name).trim().to_owned()
+    }
+
+    /// Its standard streams, as far as they are open.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = OwnedFd> + '_ {
+        (0..3).filter_map(|number| self.descriptor(number).ok())
+    }
+
+    /// The terminal that controls it, if it is one of its standard streams.
+    pub(crate) fn terminal(&self) -> Option<OwnedFd> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.thread)).ok()?;
+        // After the name, which may have any characters: state, parent, group, session, terminal (proc(5)).
+        let device: i64 = stat.rsplit_once(')')?.1.split_whitespace().nth(4)?.parse().ok()?;
+        self.streams().find(|fd| {
+            fstat(fd).is_ok_and(|file| i64::try_from(file.st_rdev).is_ok_and(|number| number == device))
+        })
+    }
+
+    /// Its mask of modes (umask(2)).
+    pub(crate) fn mask(&self) -> u32 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.thread)).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+        mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
     }
 
     /// Number of its process.

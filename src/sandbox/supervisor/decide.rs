@@ -80,6 +80,11 @@ impl Judge {
             self.note(outcome.note, call, &caller, listener);
             return outcome.answer;
         }
+        if let Some(file) = calls::find(call.number).filter(|file| self.scope.stays && !self.performs(file)) {
+            let outcome = self.create(call, file, &caller, listener);
+            self.note(outcome.note, call, &caller, listener);
+            return outcome.answer;
+        }
         let (answer, note) = match calls::find(call.number) {
             Some(file) if self.performs(file) => self.perform(call, file, &caller, listener),
             Some(file) => self.file(call, file, &caller),
@@ -250,6 +255,6 @@ pub(super) fn folder_allows(entry: &Entry) -> bool {
     path_of(&entry.folder).is_ok_and(|path| may_write(&path))
 }
 
-fn may_write(path: &Path) -> bool {
+pub(super) fn may_write(path: &Path) -> bool {
     accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }

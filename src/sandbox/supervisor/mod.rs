@@ -10,6 +10,7 @@
 //! | `scope` | what the policy lets it change |
 //! | `decide` | the answer to a call |
 //! | `network` | servers and connections, in the caller's place |
+//! | `creation` | opening for writing and making names in the place of a program that stays |
 //! | `removal` | removing and renaming in the caller's place |
 //! | `losses` | what a command has removed that nothing brings back; `git_index`, `ignored`: what git has or ignores |
 //! | `links` | files with another name where the command may not write |
@@ -24,6 +25,7 @@ pub(crate) mod attributes;
 pub(crate) mod caller;
 pub(crate) mod calls;
 pub(crate) mod channel;
+mod creation;
 mod decide;
 mod git_index;
 mod ignored;
@@ -41,12 +43,10 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tiller_seccomp::{Answer, Call, Listener};
-use tiller_tool::shell::{CommandWatch, ForkLimit};
+use tiller_tool::shell::CommandWatch;
 
 use crate::confine::Confined;
-use crate::linux::forks;
 use crate::network::Servers;
-use crate::policy::Profile;
 use decide::Judge;
 
 /// Of the thread, in bytes.
@@ -66,29 +66,9 @@ pub(crate) fn start(confined: &Confined, watch: &CommandWatch, servers: &Servers
             serve(&listener, |call| judge.decide(call, &listener));
         }
     };
-    on_a_thread(serve)?;
-    Some(folder)
-}
-
-/// The same for a program whose processes alone are limited.
-pub(crate) fn start_limit(confined: &Confined, limit: &ForkLimit) -> Option<PathBuf> {
-    let meeting = channel::Meeting::new(&confined.policy.writable_folders()).ok()?;
-    let (folder, limit) = (meeting.folder(), limit.clone());
-    let inside = confined.policy.profile != Profile::Floor;
-    let serve = move || {
-        if let Some(listener) = meeting.listener() {
-            serve(&listener, |call| {
-                Some(forks::decide(call, &limit, inside).unwrap_or(Answer::Fail(libc::EPERM)))
-            });
-        }
-    };
-    on_a_thread(serve)?;
-    Some(folder)
-}
-
-fn on_a_thread(serve: impl FnOnce() + Send + 'static) -> Option<()> {
     let thread = std::thread::Builder::new().name("tiller-supervise".into()).stack_size(STACK);
-    thread.spawn(serve).ok().map(drop)
+    thread.spawn(serve).ok()?;
+    Some(folder)
 }
 
 /// Answers calls until no process has the filter any more.
@@ -120,6 +100,8 @@ fn serve(listener: &Listener, decide: impl Fn(&Call) -> Option<Answer>) {
     }
 }
 
+#[cfg(test)]
+mod creation_tests;
 #[cfg(test)]
 mod removal_tests;
 #[cfg(test)]

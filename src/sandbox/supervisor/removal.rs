@@ -22,8 +22,8 @@ type Done = Result<(), Refused>;
 
 /// Why it was not done.
 pub(super) struct Refused {
-    errno: Errno,
-    note: Option<Note>,
+    pub(super) errno: Errno,
+    pub(super) note: Option<Note>,
 }
 
 impl From<Errno> for Refused {

@@ -11,6 +11,8 @@ pub(crate) struct Scope {
     pub(crate) profile: Profile,
     /// The command runs in namespaces of its own.
     pub(crate) namespaces: bool,
+    /// The program stays while the person works: nothing is compared after it, and names are made in its place.
+    pub(crate) stays: bool,
     workspace: PathBuf,
     writable: Vec<PathBuf>,
     /// Read-only parts of the private `/tmp`.
@@ -40,7 +42,8 @@ impl Scope {
             compared = policy.git_configurations(&protected);
             protected.retain(|path| !compared.contains(path));
         }
-        if namespaces {
+        let stays = policy.stays && policy.profile == Profile::Workspace;
+        if namespaces && !stays {
             // Mounts lie over those that exist; the others can be made, and are compared afterwards.
             protected.retain(|path| path.symlink_metadata().is_ok());
         }
@@ -50,7 +53,7 @@ impl Scope {
             protected.extend(policy.hidden_paths());
         }
         let (profile, workspace) = (policy.profile, policy.workspace.clone());
-        Self { profile, namespaces, workspace, writable, shown, protected, compared }
+        Self { profile, namespaces, stays, workspace, writable, shown, protected, compared }
     }
 
     /// Whether files below this path may be changed, by its real name.

@@ -266,10 +266,6 @@ fn words_name_what_was_blocked() {
 impl Confined {
     /// The launch with the supervisor that waits at this meeting.
     fn found_by(&self, launch: tiller_tool::shell::Launch, meeting: &Meeting) -> tiller_tool::shell::Launch {
-        self.change(
-            launch,
-            crate::launcher::Step::Exec,
-            Some(crate::confine::Supervisor { folder: meeting.folder(), limits_only: false }),
-        )
+        self.change(launch, crate::launcher::Step::Exec, Some(meeting.folder()))
     }
 }

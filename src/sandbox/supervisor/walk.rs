@@ -125,6 +125,14 @@ impl<'a> Walk<'a> {
     pub(crate) fn target(&mut self, base: OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
         let entry = self.last(base, path)?;
         let fd = entry.open()?;
+        self.through(&entry, fd)
+    }
+
+    /// The file behind a link of /proc; `fd` itself where it is none. `entry`: its name.
+    ///
+    /// # Errors
+    /// `ACCESS` for links of /proc that are not the caller's.
+    pub(crate) fn through(&mut self, entry: &Entry, fd: OwnedFd) -> Result<OwnedFd, Errno> {
         if FileType::from_raw_mode(fstat(&fd)?.st_mode) != FileType::Symlink {
             return Ok(fd);
         }
@@ -223,7 +231,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn is_proc(fd: &OwnedFd) -> Result<bool, Errno> {
+pub(super) fn is_proc(fd: &OwnedFd) -> Result<bool, Errno> {
     #[allow(clippy::useless_conversion, reason = "the type differs between architectures")]
     Ok(i64::try_from(fstatfs(fd)?.f_type).is_ok_and(|kind| kind == PROC))
 }

@@ -44,6 +44,8 @@ pub(super) struct Child {
     pub leader: Leader,
     /// What it is refused, and how long it has waited for answers.
     pub watch: CommandWatch,
+    /// Where text of strangers came from that its scripts have read.
+    pub foreign: Vec<String>,
     family: Family,
     guard: Guard,
     /// Holds the sessions, and so may hold this process.
@@ -115,6 +117,7 @@ impl Child {
             err: Stream::start(err, cx.limits.code.error_bytes),
             leader,
             watch,
+            foreign: Vec::new(),
             family,
             guard,
             state: Arc::downgrade(&cx.state),

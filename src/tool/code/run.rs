@@ -17,11 +17,14 @@ use super::child::{Child, SCRIPT};
 use super::inner::{CallForScript, InnerReply};
 use super::rpc::{Broken, Message, Reply, Run};
 use super::stub;
+use crate::foreign::Connections;
 use crate::shell::output::progress::Live;
 use crate::{Tool, ToolCx, ToolError, foreign};
 
 /// Calls of one run at the same time.
 const PARALLEL: usize = 8;
+/// Maximum bytes of the words about where text is from.
+const FROM: usize = 300;
 /// Time for the rest of the output after the end of a script.
 const REST: Duration = Duration::from_secs(2);
 
@@ -67,6 +70,11 @@ impl Exposed {
         Self { specs: tools.iter().map(|tool| tool.spec()).collect(), tools }
     }
 
+    /// True if this tool brings text of strangers.
+    fn fetches(&self, tool: &str) -> bool {
+        self.tools.iter().any(|t| t.name() == tool && t.touch() == Touch::Network)
+    }
+
     /// Whether calls of this tool may run side by side.
     fn side_by_side(&self, tool: &str) -> bool {
         let info = self.tools.iter().find(|t| t.name() == tool).map(|t| t.info());
@@ -78,6 +86,8 @@ impl Exposed {
 
 /// What a call of the script came to.
 struct Answer {
+    /// The tool; empty when none was called.
+    tool: String,
     reply: Reply,
     row: Option<InnerCall>,
     /// It was not shown to the user.
@@ -102,6 +112,7 @@ struct Running<'a> {
 /// Runs `code` in `child` to its end.
 pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exposed, cx: &ToolCx) -> Ran {
     let began = Instant::now();
+    let connections = Connections::now(cx);
     let mark = format!("\u{1}{}\u{1}", cx.state.shells.fresh_marker());
     let live = Arc::new(Live::new(cx.progress.clone()));
     child.out.begin(&mark, &live);
@@ -114,7 +125,7 @@ pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exp
         gate: Arc::default(),
         made: 0,
         calls: Vec::new(),
-        foreign: Vec::new(),
+        foreign: std::mem::take(&mut child.foreign),
         open: FuturesUnordered::new(),
         stop: cx.cancel.child_token(),
     };
@@ -137,7 +148,10 @@ pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exp
         // Together: the script must not run on while a command of it takes its time.
         _ => drop(tokio::join!(running.end_calls(), child.stop(cx))),
     }
-    let Running { made, mut calls, foreign, .. } = running;
+    let Running { made, mut calls, mut foreign, .. } = running;
+    connections.source("", cx).into_iter().for_each(|from| note(&mut foreign, from));
+    // Its variables may hold such text in the next run.
+    child.foreign.clone_from(&foreign);
     calls.sort_by_key(|call| call.number);
     Ran { end, made, calls, foreign, took: began.elapsed() }
 }
@@ -161,7 +175,7 @@ impl Running<'_> {
                     if let Some(call) = answer.not_shown {
                         return RunEnd::NotShown(call);
                     }
-                    self.take_frame(&mut answer.reply);
+                    self.take_frame(&answer.tool, &mut answer.reply);
                     let line = serde_json::to_string(&answer.reply).unwrap_or_default();
                     if let Some(stuck) = send(&to, line, self.cx, until).await {
                         return stuck;
@@ -195,12 +209,21 @@ impl Running<'_> {
     }
 
     /// A script parses data: it gets text of strangers without the frame, which is around all that the script prints instead.
-    fn take_frame(&mut self, reply: &mut Reply) {
-        let Some((text, from)) = foreign::unframed(&reply.text) else { return };
-        if !self.foreign.iter().any(|source| source == from) {
-            self.foreign.push(from.to_owned());
+    fn take_frame(&mut self, tool: &str, reply: &mut Reply) {
+        let framed = foreign::unframed(&reply.text).filter(|(_, from)| {
+            // A command can print a frame of its own making, whose words would stand outside of the data.
+            from.len() <= FROM && (tool != "terminal" || from.starts_with(foreign::NETWORK))
+        });
+        match framed {
+            Some((text, from)) => {
+                note(&mut self.foreign, from.to_owned());
+                reply.text = text;
+            }
+            None if self.exposed.fetches(tool) && foreign::has_frame(&reply.text) => {
+                note(&mut self.foreign, "a page or a server".into())
+            }
+            None => {}
         }
-        reply.text = text;
     }
 
     /// Stops the calls that still run, and waits for their ends, so that their rows are complete and no command runs on.
@@ -216,7 +239,7 @@ impl Running<'_> {
         let most = self.cx.limits.code.calls;
         let refused = |text: String| -> BoxFuture<'static, Answer> {
             let reply = Reply { id, ok: false, text, exit: None };
-            Box::pin(std::future::ready(Answer { reply, row: None, not_shown: None }))
+            Box::pin(std::future::ready(Answer { tool: String::new(), reply, row: None, not_shown: None }))
         };
         if let Err(ToolError::Tell(text)) = stub::check(&self.exposed.specs, &tool, &args) {
             return refused(text);
@@ -236,7 +259,7 @@ impl Running<'_> {
             };
             if cx.cancel.is_cancelled() {
                 let reply = Reply { id, ok: false, text: "the script is over".into(), exit: None };
-                return Answer { reply, row: None, not_shown: None };
+                return Answer { tool: String::new(), reply, row: None, not_shown: None };
             }
             carry_out(id, CallForScript { number, most, tool, args, consent: super::CallConsent::Rules }, &cx)
                 .await
@@ -273,7 +296,9 @@ async fn carry_out(id: u64, mut call: CallForScript, cx: &ToolCx) -> Answer {
     let approval = Arc::clone(&cx.run.script);
     let number = call.number;
     let reply = |ok: bool, text: String, exit: Option<i32>| Reply { id, ok, text, exit };
-    let answer = |reply: Reply, row: Option<InnerCall>| Answer { reply, row, not_shown: None };
+    let name = call.tool.clone();
+    let answer =
+        |reply: Reply, row: Option<InnerCall>| Answer { tool: name.clone(), reply, row, not_shown: None };
     match approval.judge(&call.tool, &call.args) {
         Verdict::Repeat(result) => {
             let row = InnerCall { number, ..result.row.clone() };
@@ -307,6 +332,12 @@ async fn carry_out(id: u64, mut call: CallForScript, cx: &ToolCx) -> Answer {
                 ..answer(reply(false, text, None), Some(row))
             }
         }
+    }
+}
+
+fn note(foreign: &mut Vec<String>, from: String) {
+    if !foreign.contains(&from) {
+        foreign.push(from);
     }
 }
 

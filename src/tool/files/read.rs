@@ -19,7 +19,8 @@ use crate::files::content::notebook;
 use crate::files::content::{self, Page, Range};
 use crate::files::masks::MaskedText;
 use crate::files::path::beneath::{self, OpenFile};
-use crate::files::path::{Place, declare, resolve};
+use crate::files::path::{Place, Zone, declare, resolve};
+use crate::foreign::seen;
 use crate::guard::blocking;
 use crate::output::human;
 use crate::text::{is_binary, kind};
@@ -127,7 +128,12 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
     };
     let notes = [text.label(), text.ends_label().to_owned()];
     let notes: Vec<String> = notes.into_iter().filter(|n| !n.is_empty()).collect();
-    finish(page(&place.name, &hide_strays(&text.text), range, cx), place, &notes.join(", "))
+    let mut shown = hide_strays(&text.text);
+    if place.zone == Zone::Spill {
+        // The rest of an output, as its begin was shown.
+        shown = seen(&shown);
+    }
+    finish(page(&place.name, &shown, range, cx), place, &notes.join(", "))
 }
 
 /// Masked as a whole: what stands around a page says what on it is secret.
@@ -197,7 +203,7 @@ fn missing(place: &Place, cx: &ToolCx) -> String {
     let Some(leaf) = place.path.file_name() else { return said };
     let leaf = leaf.to_string_lossy().to_lowercase();
     // Names outside of the workspace are shown only where reading is allowed.
-    if place.zone == crate::files::path::Zone::Inside && place.link.is_none() {
+    if place.zone == Zone::Inside && place.link.is_none() {
         let names = beneath::open_parent(place, cx).and_then(|dir| beneath::names(&dir, 2_000));
         let mut near: Vec<(f32, String)> = names
             .unwrap_or_default()

@@ -274,7 +274,7 @@ pub struct HostedProgram {
 }
 
 impl HostedProgram {
-    /// From here on it and all that it starts may take no more than this. Must be called in a runtime.
+    /// From here on it and all that it starts may take no more than this.
     pub fn bound(&mut self, bounds: Bounds) {
         bounds::apply(self.pid, bounds);
         self.guard = Some(Guard::start(self.family.clone(), bounds, Some(self.exit.clone()), &self.forks));

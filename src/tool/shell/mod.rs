@@ -51,6 +51,7 @@ pub use processes::forks::ForkLimit;
 pub use processes::launch::{
     Confiner, Confiners, Exit, FileGuard, Launch, NoSandbox, Sandbox, retry_while_busy,
 };
+pub use processes::mark::apart;
 pub(crate) use protected::put_back;
 pub use terminal::{Terminal, run_line};
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a bomb takes too much of.
+/// The resource that a bomb takes too much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
     Processes,
@@ -120,16 +120,6 @@ impl Bomb {
         }
     }
 
-    /// Asserts that nothing of it is left, files in memory included, and that a process can be started. Ends what is left.
-    pub async fn is_gone(&self) {
-        // It is removed after the end of its processes.
-        let end = Instant::now() + GONE;
-        while self.file().exists() && Instant::now() < end {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        assert!(!self.has_ended().await, "{}: its file in memory is left", self.name);
-    }
-
     fn file(&self) -> PathBuf {
         PathBuf::from(format!("/dev/shm/tiller-{}", self.mark))
     }
@@ -155,7 +145,7 @@ impl Bomb {
     }
 }
 
-/// What the system tells about a process that should be gone.
+/// The state of a process that should have ended.
 fn about(pid: i32) -> String {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();

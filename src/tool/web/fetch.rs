@@ -9,7 +9,7 @@ use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSp
 
 use super::address;
 use super::page::Page;
-use crate::foreign::framed;
+use crate::foreign::{framed, seen};
 use crate::output::bound;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
@@ -62,7 +62,7 @@ impl Tool for WebFetch {
         let (size, status) = (page.size, page.status);
         let note = if page.capped { format!("; only its first {size} were fetched") } else { String::new() };
         let words = format!("HTTP {status}, {size}{}", if page.capped { ", cut" } else { "" });
-        Ok(ToolOutput::text(framed(&page.url, &bound(text, cx), &note))
+        Ok(ToolOutput::text(framed(&page.url, &bound(seen(&text), cx), &note))
             .show(Display::Measure { text: words }))
     }
 }

@@ -76,7 +76,7 @@ impl<'a> Call<'a> {
             // Without a terminal: neither ssh nor a credential helper can ask on the screen, or wait for keys.
             command.wrap(ProcessSession);
         }
-        let mut child = command.spawn().map_err(|e| match e.kind() {
+        let mut child = tiller_tool::shell::apart(|| command.spawn()).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => GitError::Missing,
             _ => GitError::Failed(e.to_string()),
         })?;

@@ -1,6 +1,7 @@
 //! Exact replacement of text, on strings. Masks in what was asked stand for the values of the text.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use tiller_protocol::mask::has_mask;
 
@@ -63,6 +64,8 @@ pub(crate) fn replace(name: &str, file: &MaskedText<'_>, ask: Ask<'_>) -> Result
     }
     let mut out = String::with_capacity(text.len() + ask.new.len());
     let mut at = 0;
+    // Most of many places look alike: each look of the file takes a while.
+    let mut restored: HashMap<(String, String), String> = HashMap::new();
     for (start, end) in places {
         out.push_str(&text[at..start]);
         let new = if ask.old.contains('\r') {
@@ -72,7 +75,17 @@ pub(crate) fn replace(name: &str, file: &MaskedText<'_>, ask: Ask<'_>) -> Result
             Cow::Owned(ends::adopt(ask.new, &Shown::of(&text[start..end]).text, end_here(text, start, end)))
         };
         let here = file.part(start..end);
-        let new = pictures::restore(&new, here.shown(), file.shown()).map_err(|u| u.tell(name))?;
+        let new = if pictures::has(&new) {
+            let key = (here.shown().to_owned(), new.into_owned());
+            if !restored.contains_key(&key) {
+                let text =
+                    pictures::restore(&key.1, &key.0, file.shown()).map_err(|u| u.tell(name))?.into_owned();
+                restored.insert(key.clone(), text);
+            }
+            restored.get(&key).cloned().map_or(Cow::Borrowed(""), Cow::Owned)
+        } else {
+            new
+        };
         out.push_str(&restore(&new, &[&here, file]).map_err(|u| u.tell(name, true))?);
         at = end;
     }

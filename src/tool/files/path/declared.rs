@@ -10,7 +10,7 @@ use tiller_protocol::lock;
 /// Calls that are remembered. The engine forgets each call when it is over; what others leave goes oldest first.
 const CALLS: usize = 4096;
 
-/// What one call may touch.
+/// The paths that one call may touch.
 #[derive(Debug)]
 struct DeclaredCall {
     call: String,

@@ -163,7 +163,7 @@ pub(crate) struct Job {
     pub restored: Restored,
     /// What it is refused.
     pub watch: CommandWatch,
-    /// When it began.
+    /// The connections that had been made when it began.
     connections: Connections,
     /// Reads the output; ends with the pipe, or with the job.
     pub reader: Option<JoinHandle<()>>,

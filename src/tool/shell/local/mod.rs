@@ -81,7 +81,7 @@ struct LocalShell {
     buffer: Vec<u8>,
     /// What it is refused.
     watch: CommandWatch,
-    /// What limits it and all that it starts, from its first command on.
+    /// Limits it and all that it starts, from its first command on.
     guard: Option<Guard>,
 }
 

@@ -53,14 +53,14 @@ impl Drop for RunningCommand {
 impl LocalShell {
     /// From here on the shell and all that it starts may take no more than this.
     fn bound(&mut self, bounds: Bounds) {
-        match &self.guard {
-            Some(guard) if guard.bounds() == bounds => guard.work(),
-            _ => self.guard = Some(Guard::of_shell(self.family(0, &[]), bounds, &self.watch.forks)),
+        let family = self.family(0, &[]);
+        if !self.guard.as_ref().is_some_and(|guard| guard.work(bounds, &self.watch.forks, &family)) {
+            self.guard = Some(Guard::of_shell(family, bounds, &self.watch.forks));
         }
         bounds::apply(self.shell.0, bounds);
     }
 
-    /// What was done because the command, or what an earlier one left, took too much. Waits until that is over.
+    /// Returns what was done because the command, or what an earlier one left, took too much. Waits until that is over.
     async fn excess(&self, how: CommandEnd) -> Option<String> {
         let guard = self.guard.as_ref()?;
         guard.rest();

@@ -23,7 +23,7 @@ use crate::shell::protected::put_back;
 
 mod run;
 
-/// From TERM to KILL at the end of the session, so that everything is over within 3 s.
+/// From TERM to KILL at the end of the session, so that everything but bombs is over within 3 s.
 const LAST_GRACE: Duration = Duration::from_millis(1500);
 /// Background processes at once, for one session.
 pub(crate) const JOBS: usize = 32;
@@ -297,7 +297,7 @@ impl ShellPool {
         self.zombies.sweep(&roots);
     }
 
-    /// Ends every process of the session, within 3 s, and lets nothing new start. Returns how many could
+    /// Ends every process of the session, within 3 s (a bomb: 20 s), and lets nothing new start. Returns how many could
     /// not be ended.
     pub async fn shutdown(&self) -> usize {
         self.closed.store(true, Ordering::Release);

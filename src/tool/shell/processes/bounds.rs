@@ -25,7 +25,7 @@ use tiller_protocol::lock;
 
 /// Between two looks at the machine, at first and later.
 const TICK: Duration = Duration::from_millis(25);
-const LATER: Duration = Duration::from_millis(250);
+const LATER: Duration = Duration::from_millis(500);
 const EAGER: Duration = Duration::from_secs(10);
 /// Between two looks at the command itself: when the machine looks unusual, and in any case.
 const SOON: Duration = Duration::from_millis(250);
@@ -35,7 +35,7 @@ const THREADS: u64 = 4;
 /// For the kernel, when memory runs out: from -1000 (never) to 1000 (first).
 const OOM_SCORE: i32 = 300;
 
-/// What a command and all that it starts may take; 0: as much as there is.
+/// Limits of a command and all that it starts; 0: as much as there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Processes at once, and four times as many threads.
@@ -94,7 +94,7 @@ pub(crate) fn apply(pid: i32, bounds: Bounds) {
     if bounds.processes > 0 {
         use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
         let before = getrlimit(Resource::Nproc);
-        let most = Machine::now().tasks.saturating_add(bounds.processes);
+        let most = Machine::now().tasks.saturating_add(bounds.threads());
         let most = before.current.map_or(most, |c| c.min(most));
         let _ = prlimit(
             Pid::from_raw(pid),
@@ -137,21 +137,21 @@ impl Machine {
 pub(crate) struct Guard {
     shared: Arc<Shared>,
     thread: Option<Thread>,
-    bounds: Bounds,
 }
 
 #[derive(Debug)]
 struct Shared {
     said: Mutex<Option<String>>,
     phase: Mutex<Phase>,
+    bounds: Mutex<Bounds>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Watching,
-    /// No command runs. What earlier ones left is watched; without any, the guard sleeps.
+    /// No command runs. Processes that earlier ones left are watched; without any, the guard sleeps.
     Resting,
-    /// What it was for has ended. What that left is watched until it has ended as well.
+    /// Its command has ended. Processes that it left are watched until they have ended as well.
     Over,
 }
 
@@ -176,13 +176,17 @@ impl Guard {
 
     fn of(family: Family, bounds: Bounds, (over, forks): (Option<Over>, &ForkLimit), quiet: usize) -> Self {
         forks.set(family.clone(), bounds.processes);
-        let shared = Arc::new(Shared { said: Mutex::default(), phase: Mutex::new(Phase::Watching) });
-        let mut guard = Self { shared: Arc::clone(&shared), thread: None, bounds };
+        let shared = Arc::new(Shared {
+            said: Mutex::default(),
+            phase: Mutex::new(Phase::Watching),
+            bounds: Mutex::new(bounds),
+        });
+        let mut guard = Self { shared: Arc::clone(&shared), thread: None };
         if !cfg!(target_os = "linux") || (bounds.processes == 0 && bounds.memory == 0) {
             return guard;
         }
         let (memory, number) = (Memory::new(&family), newest());
-        let watch = Watch { family, bounds, over, quiet, shared, memory, number, forks: forks.clone() };
+        let watch = Watch { family, over, quiet, shared, memory, number, forks: forks.clone() };
         // A thread of its own: among thousands of processes the runtime may not get to it.
         let thread = std::thread::Builder::new().name("tiller-bounds".into()).stack_size(256 << 10);
         match thread.spawn(move || watch.run()) {
@@ -199,18 +203,18 @@ impl Guard {
         }
     }
 
-    /// The shell begins a command.
-    pub(crate) fn work(&self) {
+    /// The shell begins a command, under these limits. False: nothing is watched here, and there are limits now.
+    pub(crate) fn work(&self, bounds: Bounds, forks: &ForkLimit, family: &Family) -> bool {
+        if std::mem::replace(&mut *lock(&self.shared.bounds), bounds) != bounds {
+            forks.set(family.clone(), bounds.processes);
+        }
         self.turn(Phase::Watching);
+        self.thread.is_some() || !cfg!(target_os = "linux") || bounds.processes == 0 && bounds.memory == 0
     }
 
     /// The command of the shell is over.
     pub(crate) fn rest(&self) {
         self.turn(Phase::Resting);
-    }
-
-    pub(crate) fn bounds(&self) -> Bounds {
-        self.bounds
     }
 
     /// What was done about it, if it took too much.
@@ -230,7 +234,6 @@ type Over = tokio::sync::watch::Receiver<Option<crate::shell::processes::launch:
 /// The work of a guard.
 struct Watch {
     family: Family,
-    bounds: Bounds,
     over: Option<Over>,
     /// Members when no command runs.
     quiet: usize,
@@ -274,20 +277,21 @@ impl Watch {
             if turned && phase == Phase::Watching {
                 began = Instant::now();
             }
+            let bounds = *lock(&self.shared.bounds);
             let machine = Machine::now();
             last.machine = last.machine.calmer(machine);
             // Once: nothing more of it can start then.
             let passed = !ended && self.forks.passed();
             ended |= passed;
-            if !turned && !passed && last.when.elapsed() < last.due(machine, self.bounds) {
+            if !turned && !passed && last.when.elapsed() < last.due(machine, bounds) {
                 continue;
             }
             // The message is set before any of them ends.
             let is_newest = lock(&WORKING).last() == Some(&self.number);
             last = if passed {
-                end_many(&self.family, self.bounds, &self.shared.said)
+                end_many(&self.family, bounds, &self.shared.said)
             } else {
-                look(&self.family, self.bounds, (&mut self.memory, is_newest), &self.shared.said)
+                look(&self.family, bounds, (&mut self.memory, is_newest), &self.shared.said)
             };
             last.machine = machine;
             if over && last.living == 0 {
@@ -300,13 +304,15 @@ impl Watch {
                 }
                 self.number = newest();
                 began = Instant::now();
-                last.machine = Machine::now();
+                (last.machine, last.when) = (Machine::now(), began);
+                // The end of the command is a turn then, its begin none.
+                before = (Phase::Watching, false);
             }
         }
     }
 }
 
-/// What a family had when it was looked at last.
+/// The size of a family when it was looked at last.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     living: usize,
@@ -386,13 +392,15 @@ fn look(
         ));
         end_with_children(family, largest);
     } else {
-        let files = memory.loose_files();
-        let removed = if files.is_empty() { "" } else { "; removed: " };
+        let named = |words: &str, files: Vec<String>| match files.is_empty() {
+            true => String::new(),
+            false => format!("; {words}: {}", files.join(", ")),
+        };
         *lock(said) = Some(format!(
-            "it was terminated: it held {all} of memory, {} of it in shared memory, more than {most}\
-             {setting}{removed}{}",
+            "it was terminated: it held {all} of memory, {} of it in shared memory, more than {most}{setting}{}{}",
             human(held.loose),
-            files.join(", "),
+            named("removed", memory.loose_files(true)),
+            named("perhaps left by it, and not removed", memory.loose_files(false)),
         ));
         end_all(family);
         memory.remove_loose();

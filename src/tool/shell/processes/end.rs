@@ -90,14 +90,15 @@ pub(crate) fn signal_in_order(mut living: Vec<Stat>, signal: Signal, signalled: 
 pub(crate) fn kill_now(family: &Family) {
     let _first = Priority::raise();
     end_namespaces(family);
-    for s in stop(family) {
+    // A thread follows, or nothing can wait here.
+    for s in stop(family, 2) {
         proc_fs::signal(&s, Signal::KILL);
     }
     group(family, Signal::KILL);
 }
 
-/// Stops a family, kills it until a look finds none of it, and collects its dead. Everything that ends a family for good
-/// passes here. Blocks until none is left; returns how many are, when they do not end (uninterruptible, or not ours to
+/// Ends a family for good: stops it, kills it until a look finds none of it, and collects its dead. Blocks until none is
+/// left, at most [`GIVE_UP`]; returns how many are, when they do not end (uninterruptible, or not ours to
 /// signal).
 pub(crate) fn finish_off(family: &Family) -> usize {
     let _first = Priority::raise();
@@ -106,7 +107,7 @@ pub(crate) fn finish_off(family: &Family) -> usize {
     let (mut before, mut same, mut none) = (Vec::new(), 0, 0);
     end_namespaces(family);
     let left = loop {
-        let living = stop(family);
+        let living = stop(family, ROUNDS);
         if living.is_empty() {
             none += 1;
             // A list of processes that change can lack one.
@@ -171,12 +172,12 @@ fn has_children() -> bool {
 /// Between two looks at a family that ends.
 const SOON: Duration = Duration::from_millis(2);
 
-/// Stops all of a family, and what it started meanwhile, until a look finds nothing new: what is stopped starts nothing, so
-/// it can be killed afterwards however fast it was. Gives what lives.
-fn stop(family: &Family) -> Vec<Stat> {
+/// Stops all of a family, and what it started meanwhile, until one of so many looks finds nothing new: a stopped process starts
+/// nothing, so it can be killed afterwards however fast it was. Gives what lives.
+fn stop(family: &Family, rounds: usize) -> Vec<Stat> {
     let mut stopped: HashSet<(i32, u64)> = HashSet::new();
     let mut living = family.living();
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         let fresh = living.iter().filter(|s| s.state != b'T' && stopped.insert((s.pid, s.start)));
         let fresh: Vec<&Stat> = fresh.collect();
         if fresh.is_empty() {

@@ -27,7 +27,7 @@ impl ForkLimit {
         *lock(&self.0) = Forks { family: Some(family).filter(|_| most > 0), most, left: 0, passed: false };
     }
 
-    /// Whether another process may start. Counts the family now and then, which reads `/proc`.
+    /// True if another process may start. Counts the family now and then, which reads `/proc`.
     pub fn permits(&self) -> bool {
         let mut forks = lock(&self.0);
         if forks.passed {
@@ -42,7 +42,7 @@ impl ForkLimit {
         !forks.passed
     }
 
-    /// Whether it was reached.
+    /// True if the limit was reached.
     pub(crate) fn passed(&self) -> bool {
         lock(&self.0).passed
     }

@@ -21,14 +21,14 @@ pub(crate) fn value((pid, start): (i32, u64)) -> u64 {
     BASE | (start & ((1 << 38) - 1)) << PID | u64::from(pid.unsigned_abs()) & ((1 << PID) - 1)
 }
 
-/// Whether it is the mark of a root with this number, whenever that started.
+/// True if it is the mark of a root with this number, whenever that started.
 pub(crate) fn is_of(mark: u64, pid: i32) -> bool {
     mark & ((1 << PID) - 1) == u64::from(pid.unsigned_abs())
 }
 
-/// Held from before the start of a root until it is marked: what has no mark then is not another root.
+/// Held from before the start of a root until it is marked: a process without a mark is not another root then.
 static STARTING: Mutex<()> = Mutex::new(());
-/// Looks for what a root has started before it was marked.
+/// Looks for processes that a root has started before it was marked.
 #[cfg(target_os = "linux")]
 const ROUNDS: usize = 100;
 /// Between two of them.
@@ -46,6 +46,12 @@ pub(crate) fn starting<T, E>(start: impl FnOnce() -> Result<(T, i32), E>) -> Res
     let root = (pid, proc_fs::stat(pid).map_or(0, |s| s.start));
     set(root);
     Ok((started, root))
+}
+
+/// Starts a process of this program's own, which belongs to no family, while none is being marked.
+pub fn apart<T>(start: impl FnOnce() -> T) -> T {
+    let _one = lock(&STARTING);
+    start()
 }
 
 #[cfg(target_os = "linux")]

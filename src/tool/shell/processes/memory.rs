@@ -1,6 +1,6 @@
 //! How much memory processes hold together.
 //!
-//! What a process has resident is not all: memory files (memfd_create(2)) and files in `/dev/shm` take memory that no
+//! The resident memory of a process is not all: memory files (memfd_create(2)) and files in `/dev/shm` take memory that no
 //! process maps, segments of System V outlive their processes, and a sandbox has file systems in memory of its own. Each is
 //! counted once, however many processes hold it. Pages of files on disks are not counted: the system takes them back.
 
@@ -27,7 +27,7 @@ const ENTRIES: usize = 10_000;
 /// A file in memory: device and inode.
 type Key = (u64, u64);
 
-/// What a family holds.
+/// The memory that a family holds.
 #[derive(Debug, Default)]
 pub(super) struct HeldMemory {
     /// Bytes of all.
@@ -38,15 +38,25 @@ pub(super) struct HeldMemory {
     pub loose: u64,
 }
 
-/// What is known of the memory of a family.
+/// The memory of a family, as far as earlier looks have shown it.
 #[derive(Debug)]
 pub(super) struct Memory {
     /// When the family started.
     since: SystemTime,
     /// Files in `/dev/shm` that the family had open for writing, or that are new and held by none of the others.
-    files: BTreeMap<Key, PathBuf>,
+    files: BTreeMap<Key, LooseFile>,
+    /// New files there that others hold.
+    theirs: HashSet<Key>,
     /// Numbers of its processes: segments tell who made them.
     numbers: HashSet<i32>,
+}
+
+/// A file in `/dev/shm` that is counted for a family.
+#[derive(Debug)]
+struct LooseFile {
+    path: PathBuf,
+    /// It is new, and the family was seen to write it. Any other one may be the user's.
+    own: bool,
 }
 
 impl Memory {
@@ -54,11 +64,11 @@ impl Memory {
     pub(super) fn new(family: &Family) -> Self {
         let started = family.roots.iter().map(|(_, start)| *start).min();
         let since = SystemTime::now() - started.map_or(Duration::ZERO, proc_fs::age);
-        Self { since, files: BTreeMap::new(), numbers: HashSet::new() }
+        Self { since, files: BTreeMap::new(), theirs: HashSet::new(), numbers: HashSet::new() }
     }
 
-    /// What these processes, which are a whole family, hold. `adopts`: files that are new in `/dev/shm` and that no process
-    /// has open are its. Reads much of `/proc`.
+    /// Counts what these processes, which are a whole family, hold. `adopts`: files that are new in `/dev/shm` and that no
+    /// process has open are counted for it. Reads much of `/proc`.
     pub(super) fn held(&mut self, living: &[Stat], adopts: bool) -> HeldMemory {
         self.numbers.extend(living.iter().map(|s| s.pid));
         let mut objects: HashMap<Key, u64> = HashMap::new();
@@ -75,7 +85,8 @@ impl Memory {
             let mut mine: HashMap<Key, u64> = HashMap::new();
             for file in open_files(s.pid) {
                 if file.place.starts_with(SHARED) {
-                    self.files.insert(file.key, file.place);
+                    let own = file.born.is_some_and(|born| born >= self.since);
+                    self.files.insert(file.key, LooseFile { path: file.place, own });
                 }
                 mine.insert(file.key, file.bytes);
             }
@@ -92,11 +103,11 @@ impl Memory {
         if adopts {
             self.find_new(&holders);
         }
-        for key in self.files.keys() {
-            if let std::collections::hash_map::Entry::Vacant(free) = objects.entry(*key)
-                && let Some(bytes) = self.files.get(key).and_then(|path| still(path, *key))
+        for (key, file) in &self.files {
+            if !objects.contains_key(key)
+                && let Some(bytes) = still(&file.path, *key)
             {
-                free.insert(bytes);
+                objects.insert(*key, bytes);
             }
         }
         for (number, maker, bytes) in segments() {
@@ -110,14 +121,14 @@ impl Memory {
         held
     }
 
-    /// Takes in files that are new in `/dev/shm`, belong to this user and are held by no process of others: what the family
-    /// has written and closed.
+    /// Takes in files that are new in `/dev/shm`, belong to this user and are held by no process of others: the family has
+    /// written and closed them, as far as can be seen.
     fn find_new(&mut self, holders: &HashSet<Key>) {
         let me = rustix::process::geteuid().as_raw();
-        let new: Vec<(Key, PathBuf)> = shared_files()
+        let mut new: Vec<(Key, PathBuf)> = shared_files()
             .into_iter()
             .filter(|file| file.owner == me && file.born.is_some_and(|born| born >= self.since))
-            .filter(|file| !self.files.contains_key(&file.key))
+            .filter(|file| !self.files.contains_key(&file.key) && !self.theirs.contains(&file.key))
             .map(|file| (file.key, file.path))
             .collect();
         if new.is_empty() {
@@ -125,31 +136,36 @@ impl Memory {
         }
         let mut others = HashSet::new();
         for s in proc_fs::all().iter().filter(|s| !self.numbers.contains(&s.pid)) {
-            let open: HashMap<Key, u64> = open_files(s.pid).into_iter().map(|f| (f.key, f.bytes)).collect();
-            others.extend(mapped_files(s.pid, &open).into_keys());
-            others.extend(open.into_keys());
+            let maps = std::fs::read_to_string(format!("/proc/{}/maps", s.pid)).unwrap_or_default();
+            others.extend(maps.lines().filter_map(MappedFile::parse).map(|map| map.key));
+            others.extend(open_files(s.pid).into_iter().map(|file| file.key));
         }
-        let ours = |(key, _): &(Key, PathBuf)| holders.contains(key) || !others.contains(key);
-        self.files.extend(new.into_iter().filter(ours));
+        new.retain(|(key, _)| {
+            let ours = holders.contains(key) || !others.contains(key);
+            // Looked for once.
+            ours || !self.theirs.insert(*key)
+        });
+        self.files.extend(new.into_iter().map(|(key, path)| (key, LooseFile { path, own: false })));
     }
 
-    /// Files in `/dev/shm` that it has left.
-    pub(super) fn loose_files(&self) -> Vec<String> {
-        let there = self.files.iter().filter(|(key, path)| still(path, **key).is_some());
-        there.map(|(_, path)| path.display().to_string()).collect()
+    /// Files in `/dev/shm` that are left: those that are certainly the family's, or those that may be the user's.
+    pub(super) fn loose_files(&self, own: bool) -> Vec<String> {
+        let there =
+            self.files.iter().filter(|(key, file)| file.own == own && still(&file.path, **key).is_some());
+        there.map(|(_, file)| file.path.display().to_string()).collect()
     }
 
-    /// Removes them: they would keep their memory.
+    /// Removes those that are certainly the family's: they would keep their memory.
     pub(super) fn remove_loose(&mut self) {
-        for (key, path) in std::mem::take(&mut self.files) {
-            if still(&path, key).is_some() {
-                let _ = std::fs::remove_file(path);
+        for (key, file) in std::mem::take(&mut self.files) {
+            if file.own && still(&file.path, key).is_some() {
+                let _ = std::fs::remove_file(file.path);
             }
         }
     }
 }
 
-/// What a process has in memory by itself.
+/// The memory of a process that no file has.
 #[derive(Default)]
 struct Resident {
     /// Bytes that are no file's, in memory and swapped out.
@@ -180,6 +196,8 @@ impl Resident {
 struct OpenFile {
     key: Key,
     bytes: u64,
+    /// `None`: the kernel does not tell.
+    born: Option<SystemTime>,
     place: PathBuf,
 }
 
@@ -196,6 +214,7 @@ fn open_files(pid: i32) -> Vec<OpenFile> {
             in_memory(&path).then(|| OpenFile {
                 key: (file.dev(), file.ino()),
                 bytes: file.blocks() * BLOCK,
+                born: file.created().ok(),
                 place: target,
             })
         })
@@ -301,7 +320,9 @@ fn file_systems(living: &[Stat]) -> HashMap<u64, u64> {
         }
         for (device, place) in mounts(&s.pid.to_string()) {
             let place = format!("/proc/{}/root{}", s.pid, place.display());
+            // Another mount may cover it.
             if !known.contains(&device)
+                && std::fs::metadata(&place).is_ok_and(|there| there.dev() == device)
                 && let Ok(used) = rustix::fs::statvfs(place.as_str())
             {
                 found.insert(device, used.f_blocks.saturating_sub(used.f_bfree) * used.f_frsize);

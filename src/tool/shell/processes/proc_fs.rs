@@ -131,7 +131,7 @@ pub(crate) fn signal(target: &Stat, signal: Signal) -> bool {
     }
 }
 
-/// Whether it is the first process of a number space of its own: what it holds ends with it, at once. `NSpid` has the
+/// True for the first process of a number space of its own: all in it ends with it, at once. `NSpid` has the
 /// numbers of a process from the outermost space to its own (proc(5)).
 pub(crate) fn leads_namespace(pid: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

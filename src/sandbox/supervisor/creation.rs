@@ -1,0 +1,448 @@
+//! Opening for writing and making names, done by the supervisor in the place of a program that stays while the person works.
+//!
+//! What a command changed is compared after it. A program that stays has no such moment: what the person and other tools
+//! change meanwhile would be taken for its work. And to check a path and let the kernel go on would decide about a name that
+//! the program can change meanwhile. So the file is opened here, beneath the folder that was judged, and the program gets its
+//! descriptor: protected names cannot appear, whether they existed at its start or not.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, chmodat, fcntl_setfl, fstat, ftruncate, linkat, mkdirat,
+    mknodat, open, openat, symlinkat,
+};
+use rustix::io::Errno;
+use tiller_seccomp::{Answer, Call, Listener};
+use tiller_tool::shell::BlockedKind;
+
+use crate::linux::landlock::DEVICES;
+use crate::supervisor::caller::{Caller, descriptor_number};
+use crate::supervisor::calls::{FileCall, OpenFlags, PathArgument};
+use crate::supervisor::decide::{Judge, Note, folder_allows, may_write};
+use crate::supervisor::network::Outcome;
+use crate::supervisor::removal::Refused;
+use crate::supervisor::walk::{Entry, Walk, is_proc, path_of};
+
+/// Trials of an open whose name comes and goes.
+const TRIALS: u32 = 8;
+/// `/dev/tty`, as `st_rdev` has it.
+const CONTROLLING_TERMINAL: u64 = 5 << 8;
+
+/// Between two looks for the reader of a pipe.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The result of a call.
+enum Made {
+    File(OwnedFd),
+    /// A thread opens it.
+    Later,
+}
+
+impl Judge {
+    /// Does what the call asks for, if the policy allows it.
+    pub(super) fn create(
+        &self,
+        call: &Call,
+        file: &FileCall,
+        caller: &Caller,
+        listener: &Arc<Listener>,
+    ) -> Outcome {
+        let flags = match file.open {
+            OpenFlags::Argument(index) => open_flags(call.args[index]),
+            OpenFlags::Fixed(flags) => open_flags(flags),
+            OpenFlags::None => OFlags::empty(),
+            // Its flags lie in memory. Programs use openat(2) where this one does not exist.
+            OpenFlags::Structure(_) => return Outcome::of(Answer::Fail(libc::ENOSYS), None),
+        };
+        if flags.contains(OFlags::PATH) {
+            // Such a descriptor changes nothing.
+            return Outcome::of(Answer::Continue, None);
+        }
+        let done = match file.open {
+            OpenFlags::None => self.make(call, file.at, caller, listener).map(|()| None),
+            _ => self.open(call, file.at, flags, caller, listener).map(Some),
+        };
+        match done {
+            Ok(Some(Made::File(fd))) => {
+                let answer = hand_over(&fd, flags, call.id, listener).err();
+                Outcome { answer: answer.map(|e| Answer::Fail(e.raw_os_error())), note: None }
+            }
+            Ok(Some(Made::Later)) => Outcome { answer: None, note: None },
+            Ok(None) => Outcome::of(Answer::Return(0), None),
+            Err(Refused { errno, note }) => Outcome::of(Answer::Fail(errno.raw_os_error()), note),
+        }
+    }
+
+    fn open(
+        &self,
+        call: &Call,
+        at: PathArgument,
+        flags: OFlags,
+        caller: &Caller,
+        listener: &Arc<Listener>,
+    ) -> Result<Made, Refused> {
+        let path = caller.text(call.args[at.path])?;
+        let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
+        let follows = !exclusive && !flags.contains(OFlags::NOFOLLOW);
+        let mode = mode(call.args[at.path + if is_creat(call.number) { 1 } else { 2 }], caller);
+        for _ in 0..TRIALS {
+            let base = caller.start(at, &call.args, &path)?;
+            let mut walk = Walk::new(caller);
+            let entry = if follows { walk.last(base, &path)? } else { walk.entry(base, &path)? };
+            match entry.open() {
+                Ok(_) if exclusive => return Err(Errno::EXIST.into()),
+                Ok(fd) => {
+                    let fd = if follows { walk.through(&entry, fd)? } else { fd };
+                    return self.existing_file(fd, flags, mode, caller, (call, listener));
+                }
+                Err(Errno::NOENT) if flags.contains(OFlags::CREATE) && !entry.slash => {}
+                Err(Errno::NOENT) if flags.contains(OFlags::CREATE) => return Err(Errno::ISDIR.into()),
+                Err(e) => return Err(e.into()),
+            }
+            self.may_make(&entry, false)?;
+            still_waits(call, listener)?;
+            let new =
+                flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+            match openat(&entry.folder, entry.name(), new, mode.mode) {
+                Err(Errno::EXIST) if !exclusive => {}
+                Err(e) => return Err(e.into()),
+                Ok(fd) => {
+                    mode.complete(&fd)?;
+                    return Ok(Made::File(fd));
+                }
+            }
+        }
+        Err(Errno::AGAIN.into())
+    }
+
+    /// Opens a file that exists.
+    fn existing_file(
+        &self,
+        fd: OwnedFd,
+        flags: OFlags,
+        mode: NewMode,
+        caller: &Caller,
+        (call, listener): (&Call, &Arc<Listener>),
+    ) -> Result<Made, Refused> {
+        let file = fstat(&fd)?;
+        let kind = FileType::from_raw_mode(file.st_mode);
+        let temporary = flags.contains(OFlags::TMPFILE);
+        match kind {
+            FileType::Symlink => return Err(Errno::LOOP.into()),
+            FileType::Directory if !temporary => return Err(Errno::ISDIR.into()),
+            FileType::Socket => return Err(Errno::NXIO.into()),
+            _ if flags.contains(OFlags::DIRECTORY) && kind != FileType::Directory => {
+                return Err(Errno::NOTDIR.into());
+            }
+            _ => {}
+        }
+        let fd = self.judged(fd, &file, flags, caller)?;
+        still_waits(call, listener)?;
+        let here = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        if temporary {
+            let made = open(here, flags | OFlags::CLOEXEC, mode.mode)?;
+            mode.complete(&made)?;
+            return Ok(Made::File(made));
+        }
+        let mut flags = flags - OFlags::CREATE - OFlags::EXCL - OFlags::NOFOLLOW;
+        flags |= OFlags::NOCTTY | OFlags::CLOEXEC;
+        if kind != FileType::Fifo {
+            return Ok(Made::File(open(here, flags, Mode::empty())?));
+        }
+        match open(&*here, flags | OFlags::NONBLOCK, Mode::empty()) {
+            // There is no reader yet. Waiting for it here would keep all other calls waiting.
+            Err(Errno::NXIO) if !flags.contains(OFlags::NONBLOCK) => {
+                wait_for_reader(fd, flags, call.id, listener)?;
+                Ok(Made::Later)
+            }
+            Err(e) => Err(e.into()),
+            Ok(pipe) => {
+                fcntl_setfl(&pipe, flags & (OFlags::APPEND | OFlags::NONBLOCK))?;
+                Ok(Made::File(pipe))
+            }
+        }
+    }
+
+    /// The file, if it may be written.
+    fn judged(&self, fd: OwnedFd, file: &Stat, flags: OFlags, caller: &Caller) -> Result<OwnedFd, Refused> {
+        let path = path_of(&fd)?;
+        let kind = FileType::from_raw_mode(file.st_mode);
+        if kind == FileType::CharacterDevice {
+            #[allow(clippy::useless_conversion, reason = "the type differs between architectures")]
+            let device = u64::from(file.st_rdev);
+            if device == CONTROLLING_TERMINAL {
+                return caller.terminal().ok_or_else(|| Errno::NXIO.into());
+            }
+            let terminals =
+                || self.scope.namespaces && (path.starts_with("/dev/pts") || path == Path::new("/dev/ptmx"));
+            let known = DEVICES.iter().any(|device| path == Path::new(device)) || terminals();
+            // A terminal that it was given.
+            let own = || caller.streams().any(|fd| fstat(fd).is_ok_and(|own| own.st_rdev == file.st_rdev));
+            return if known || own() { Ok(fd) } else { Err(Errno::ACCESS.into()) };
+        }
+        // What has no name in a folder is the caller's alone: pipes, removed files.
+        let unnamed = !path.is_absolute() || file.st_nlink == 0 && kind == FileType::RegularFile;
+        if unnamed || is_own_entry(&fd, &path, caller)? {
+            return Ok(fd);
+        }
+        if self.scope.contains(&path) {
+            if kind == FileType::RegularFile && self.links.lead_out(&path, file) {
+                return Err(Refused {
+                    errno: Errno::ACCESS,
+                    note: Some(Note::linked(BlockedKind::Write, &path)),
+                });
+            }
+            return Ok(fd);
+        }
+        let only_reads = flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY;
+        let note = (!only_reads && may_write(&path)).then(|| Note::path(BlockedKind::Write, &path));
+        Err(Refused { errno: Errno::ACCESS, note })
+    }
+
+    /// A call that makes a name, or cuts a file.
+    fn make(
+        &self,
+        call: &Call,
+        at: PathArgument,
+        caller: &Caller,
+        listener: &Arc<Listener>,
+    ) -> Result<(), Refused> {
+        let path = caller.text(call.args[at.path])?;
+        let base = caller.start(at, &call.args, &path)?;
+        let mut walk = Walk::new(caller);
+        if call.number == libc::SYS_truncate {
+            let length = i64::from_ne_bytes(call.args[1].to_ne_bytes());
+            let length = u64::try_from(length).map_err(|_| Errno::INVAL)?;
+            let fd = walk.target(base, &path)?;
+            let mode = NewMode::default();
+            let file =
+                self.existing_file(fd, OFlags::WRONLY | OFlags::NONBLOCK, mode, caller, (call, listener))?;
+            return match file {
+                Made::File(file) => Ok(ftruncate(file, length)?),
+                Made::Later => Err(Errno::INVAL.into()),
+            };
+        }
+        let entry = walk.entry(base, &path)?;
+        if entry.name == b"." || entry.name == b".." || entry.open().is_ok() {
+            return Err(Errno::EXIST.into());
+        }
+        let how = NewName::of(call, at, caller)?;
+        if let NewName::Link(file) = &how {
+            let now = fstat(file)?;
+            if FileType::from_raw_mode(now.st_mode) == FileType::CharacterDevice {
+                return Err(Errno::PERM.into());
+            }
+            let path = path_of(file)?;
+            let unnamed = now.st_nlink == 0 || !path.is_absolute();
+            if !(unnamed || self.scope.contains(&path)) || self.links.lead_out(&path, &now) {
+                return Err(Refused {
+                    errno: Errno::ACCESS,
+                    note: Some(Note::path(BlockedKind::Create, &path)),
+                });
+            }
+        }
+        self.may_make(&entry, matches!(how, NewName::Symlink(_)))?;
+        still_waits(call, listener)?;
+        let folder = &entry.folder;
+        match how {
+            NewName::Folder(mode) => {
+                mkdirat(folder, entry.spelled(), mode.mode)?;
+                let made = openat(
+                    folder,
+                    entry.name(),
+                    OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+                    Mode::empty(),
+                );
+                made.and_then(|made| mode.complete(&made))?;
+            }
+            NewName::Node(kind, mode) => mknodat(folder, entry.spelled(), kind, mode.mode, 0)?,
+            NewName::Symlink(target) => symlinkat(target, folder, entry.spelled())?,
+            NewName::Link(file) => {
+                let from = format!("/proc/self/fd/{}", file.as_raw_fd());
+                linkat(CWD, from, folder, entry.name(), AtFlags::SYMLINK_FOLLOW)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if the policy does not let this name be made. `link`: it becomes a link, which may not stand above a protected
+    /// name: that would lead into a folder of the program's.
+    fn may_make(&self, entry: &Entry, link: bool) -> Result<(), Refused> {
+        let full = entry.path()?;
+        if self.scope.contains(&full) && !(link && self.scope.is_above_protected(&full)) {
+            return Ok(());
+        }
+        let note = folder_allows(entry).then(|| Note::path(BlockedKind::Create, &full));
+        Err(Refused { errno: Errno::ACCESS, note })
+    }
+}
+
+impl Outcome {
+    fn of(answer: Answer, note: Option<Note>) -> Self {
+        Self { answer: Some(answer), note }
+    }
+}
+
+/// What was read belongs to the caller if it still waits.
+fn still_waits(call: &Call, listener: &Listener) -> Result<(), Errno> {
+    if listener.waits(call.id) { Ok(()) } else { Err(Errno::INTR) }
+}
+
+fn hand_over(fd: &OwnedFd, flags: OFlags, call: u64, listener: &Listener) -> Result<(), Errno> {
+    let handed = listener.hand_over(call, fd, flags.contains(OFlags::CLOEXEC));
+    handed.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::BADF))
+}
+
+/// Opens a pipe for writing once it has a reader, as long as the caller waits for that.
+fn wait_for_reader(pipe: OwnedFd, flags: OFlags, call: u64, listener: &Arc<Listener>) -> Result<(), Errno> {
+    let listener = Arc::clone(listener);
+    let wait = move || {
+        while listener.waits(call) {
+            let here = format!("/proc/self/fd/{}", pipe.as_raw_fd());
+            let opened = match open(here, flags | OFlags::NONBLOCK, Mode::empty()) {
+                Err(Errno::NXIO) => {
+                    std::thread::park_timeout(PAUSE);
+                    continue;
+                }
+                opened => opened,
+            };
+            let given = opened.and_then(|file| {
+                fcntl_setfl(&file, flags & OFlags::APPEND)?;
+                hand_over(&file, flags, call, &listener)
+            });
+            if let Err(e) = given {
+                let _ = listener.answer(call, Answer::Fail(e.raw_os_error()));
+            }
+            return;
+        }
+    };
+    let thread = std::thread::Builder::new().name("tiller-pipe".into()).stack_size(128 << 10);
+    thread.spawn(wait).map(drop).map_err(|_| Errno::AGAIN)
+}
+
+/// A file of the caller's own in /proc, such as its name or its score for the end by lack of memory.
+fn is_own_entry(fd: &OwnedFd, path: &Path, caller: &Caller) -> Result<bool, Errno> {
+    let process = caller.process().ok_or(Errno::SRCH)?;
+    Ok(is_proc(fd)? && path.starts_with(format!("/proc/{process}")))
+}
+
+/// The kernel reads the lower half of an argument of flags.
+fn open_flags(argument: u64) -> OFlags {
+    OFlags::from_bits_retain(u32::try_from(argument & 0xffff_ffff).unwrap_or_default())
+}
+
+/// The name that a call makes.
+enum NewName {
+    Folder(NewMode),
+    Node(FileType, NewMode),
+    /// Its target.
+    Symlink(Vec<u8>),
+    /// Another name of this file.
+    Link(OwnedFd),
+}
+
+impl NewName {
+    fn of(call: &Call, at: PathArgument, caller: &Caller) -> Result<Self, Errno> {
+        let next = || call.args[at.path + 1];
+        let number = call.number;
+        if number == libc::SYS_mkdirat || is_old(number, Old::Mkdir) {
+            return Ok(Self::Folder(mode(next(), caller)));
+        }
+        if number == libc::SYS_mknodat || is_old(number, Old::Mknod) {
+            let bits = u32::try_from(next() & 0xffff_ffff).unwrap_or_default();
+            let kind = match bits & libc::S_IFMT {
+                0 | libc::S_IFREG => FileType::RegularFile,
+                libc::S_IFIFO => FileType::Fifo,
+                libc::S_IFSOCK => FileType::Socket,
+                _ => return Err(Errno::PERM),
+            };
+            return Ok(Self::Node(kind, mode(next(), caller)));
+        }
+        if number == libc::SYS_symlinkat || is_old(number, Old::Symlink) {
+            return Ok(Self::Symlink(caller.text(call.args[0])?));
+        }
+        // A link: of the older call, the first argument is the path.
+        let (from, flags) = match number == libc::SYS_linkat {
+            true => (PathArgument { folder: Some(0), path: 1 }, call.args[4] & 0xffff_ffff),
+            false => (PathArgument { folder: None, path: 0 }, 0),
+        };
+        let (follow, empty) = (libc::AT_SYMLINK_FOLLOW as u64, libc::AT_EMPTY_PATH as u64);
+        if flags & !(follow | empty) != 0 {
+            return Err(Errno::INVAL);
+        }
+        let path = caller.text(call.args[from.path])?;
+        if path.is_empty() && flags & empty != 0 {
+            return caller.descriptor(descriptor_number(call.args[0])).map(Self::Link);
+        }
+        let base = caller.start(from, &call.args, &path)?;
+        let mut walk = Walk::new(caller);
+        match flags & follow {
+            0 => walk.entry(base, &path)?.open().map(Self::Link),
+            _ => walk.target(base, &path).map(Self::Link),
+        }
+    }
+}
+
+/// Calls that only older architectures have.
+#[derive(Clone, Copy)]
+enum Old {
+    Creat,
+    Mkdir,
+    Mknod,
+    Symlink,
+}
+
+#[cfg(target_arch = "x86_64")]
+fn is_old(number: i64, call: Old) -> bool {
+    number
+        == match call {
+            Old::Creat => libc::SYS_creat,
+            Old::Mkdir => libc::SYS_mkdir,
+            Old::Mknod => libc::SYS_mknod,
+            Old::Symlink => libc::SYS_symlink,
+        }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn is_old(_number: i64, call: Old) -> bool {
+    match call {
+        Old::Creat | Old::Mkdir | Old::Mknod | Old::Symlink => false,
+    }
+}
+
+fn is_creat(number: i64) -> bool {
+    is_old(number, Old::Creat)
+}
+
+/// The mode of a new file: that of the call without the caller's mask.
+#[derive(Clone, Copy, Debug)]
+struct NewMode {
+    mode: Mode,
+    /// This process has a stricter mask.
+    masked: bool,
+}
+
+impl Default for NewMode {
+    fn default() -> Self {
+        Self { mode: Mode::empty(), masked: false }
+    }
+}
+
+impl NewMode {
+    /// Gives a new file what the mask of this process has kept from it.
+    fn complete(self, file: &OwnedFd) -> Result<(), Errno> {
+        if self.masked {
+            chmodat(CWD, format!("/proc/self/fd/{}", file.as_raw_fd()), self.mode, AtFlags::empty())?;
+        }
+        Ok(())
+    }
+}
+
+fn mode(argument: u64, caller: &Caller) -> NewMode {
+    let (theirs, own) = (caller.mask(), Caller::new(std::process::id()).mask());
+    let asked = u32::try_from(argument & 0o7777).unwrap_or_default() & !theirs;
+    NewMode { mode: Mode::from_raw_mode(asked), masked: asked & own != 0 }
+}
