@@ -273,6 +273,6 @@ fn whatever_opens_over_and_over_costs_no_more_than_its_length() {
             .map(|unit| (format!("{unit:?}"), repeated("kind: Secret .env\n", &unit, len)))
             .collect()
     };
-    let slow = slow(16 << 10, make);
+    let slow = slow(8 << 10, make);
     assert!(slow.is_empty(), "{}", slow.join("\n"));
 }

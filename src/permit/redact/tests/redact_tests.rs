@@ -394,7 +394,11 @@ mod forms {
     fn from(pattern: &str) -> impl Strategy<Value = String> + use<> {
         // The end of the text is there by itself.
         let pattern = format!("(?s-u:{})", pattern.replace("\\b", ""));
-        let sign = |b: u8| if b.is_ascii_graphic() || b.is_ascii_whitespace() { char::from(b) } else { 'q' };
+        // What is no text reads as letters; a vertical tab is a blank of patterns.
+        let is_text = |b: u8| b.is_ascii_graphic() || b.is_ascii_whitespace() || b == 0x0b;
+        let sign = move |b: u8| {
+            char::from(if is_text(b) { b } else { ALNUM.as_bytes()[usize::from(b) % ALNUM.len()] })
+        };
         bytes_regex(&pattern).unwrap().prop_map(move |bytes| bytes.into_iter().map(sign).collect())
     }
 
