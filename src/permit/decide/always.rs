@@ -30,12 +30,17 @@ pub(crate) fn pattern(analysis: &Analysis, open: &[&Part]) -> Result<String, &'s
             out.push(pattern);
         }
     }
-    let text = out.join(" && ");
+    let text = joined(&out);
     match (out.is_empty(), out.len() <= MOST && text.len() <= MAX) {
         (true, _) => Err("its parts are allowed already, and it may do more"),
         (false, false) => Err("it is too long to be read as a rule"),
         (false, true) => Ok(text),
     }
+}
+
+/// Several patterns as one text.
+pub(crate) fn joined(patterns: &[String]) -> String {
+    patterns.join(" && ")
 }
 
 /// The patterns of a text that [`pattern`] or a person wrote.

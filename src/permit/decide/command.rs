@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tiller_protocol::{AskReason, Profile};
 
-use crate::decide::path::instructed;
+use crate::decide::path::{instructed, instructs, with_instructions};
 use crate::decide::{Need, Policy, ReadOnlyRun, Request, folders, read_only};
 use crate::paths::Roots;
 use crate::paths::touched::{self, PathMatch};
@@ -19,7 +19,7 @@ use tiller_shell::{Analysis, Part, Redirect, Role, analyse, crude_pieces};
 /// The rule that allows a read-only command, in words.
 pub(crate) const LOOKS: &str = "built in: read-only command";
 
-/// Judges `text`, run in `folder` by `shell`. What allows a command does not agree to the instructions that it writes.
+/// Judges `text`, run in `folder` by `shell`.
 pub(crate) fn judge(
     policy: &Policy,
     request: &Request<'_>,
@@ -29,21 +29,11 @@ pub(crate) fn judge(
     shell: Option<&ShellState>,
 ) -> Need {
     let need = by_words(policy, request, text, folder, background, shell);
-    let agreed = || {
+    with_instructions(need, || {
         let analysis = analyse(text);
-        instructed(policy, request, &analysis, &folders(&policy.roots, &analysis, folder))
-    };
-    match need {
-        Need::Ok(_) => agreed().unwrap_or(need),
-        Need::Ask { rule: AskReason::NoRule, mut effects, risk, always } => match agreed() {
-            Some(Need::Ask { rule, risk, effects: more, always }) => {
-                effects.extend(more);
-                Need::Ask { rule, risk, effects, always }
-            }
-            _ => Need::Ask { rule: AskReason::NoRule, risk, effects, always },
-        },
-        other => other,
-    }
+        let places = folders(&policy.roots, &analysis, folder);
+        instructs(policy, &instructed(policy, request, &analysis, &places))
+    })
 }
 
 fn by_words(

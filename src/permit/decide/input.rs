@@ -6,6 +6,7 @@ use tiller_protocol::{AskReason, Profile, Risk};
 
 use crate::danger;
 use crate::decide::command::{asked, by_path, denied};
+use crate::decide::path::{instructed, instructs, with_instructions};
 use crate::decide::{Need, Policy, Request, folders, read_only};
 use crate::rules::Subject;
 use tiller_shell::{Analysis, analyse, analyse_with_input, is_shell};
@@ -24,16 +25,62 @@ pub(crate) struct ProcessInput<'a> {
 /// The tool whose rules hold for what a shell runs.
 const RUNS: &str = "terminal";
 
-/// Judges it. A line that is written in pieces is judged as the line that it becomes with each piece; what
+/// What is typed, as it is read: with what was typed earlier, and as a part of its line.
+struct Typed {
+    before: String,
+    /// All that was typed.
+    whole: String,
+    /// Where the present line begins in it.
+    begin: usize,
+    /// As the input of what runs: the line, and all lines; the line by itself.
+    views: [Analysis; 3],
+    /// What was typed earlier, as the input of what runs.
+    earlier: Analysis,
+}
+
+impl Typed {
+    fn of(typed: &ProcessInput<'_>) -> Self {
+        // Return ends a line as well.
+        let before = typed.before.replace('\r', "\n");
+        let whole = format!("{before}{}", typed.text.replace('\r', "\n"));
+        // An interrupt drops what was begun.
+        let begin = before.rfind(['\n', '\u{3}']).map_or(0, |at| at + 1);
+        let plain: String =
+            whole[begin..].chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+        let given = analyse_with_input(typed.command, &plain);
+        let all = analyse_with_input(typed.command, &whole);
+        let views = [given.with_raw(&plain), all.with_raw(&whole), analyse(&plain)];
+        let earlier = analyse_with_input(typed.command, &before);
+        Self { before, whole, begin, views, earlier }
+    }
+}
+
+/// Judges it.
+pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &ProcessInput<'_>) -> Need {
+    let read = Typed::of(typed);
+    let need = by_words(policy, request, typed, &read);
+    let written = |view: &Analysis| instructed(policy, request, view, &places(policy, view, typed.folder));
+    with_instructions(need, || {
+        let [given, all, alone] = &read.views;
+        // The user has answered for what was written earlier.
+        let earlier = written(&read.earlier);
+        let news = written(all).into_iter().filter(|file| !earlier.contains(file));
+        let mut files: Vec<PathBuf> = Vec::new();
+        for file in written(given).into_iter().chain(written(alone)).chain(news) {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        instructs(policy, &files)
+    })
+}
+
+/// A line that is written in pieces is judged as the line that it becomes with each piece; what
 /// a rule or the danger list says of the whole so far counts as well, for variables, functions and open
 /// quotes reach from one line into the next.
-pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &ProcessInput<'_>) -> Need {
-    // Return ends a line as well.
-    let (before, text) = (typed.before.replace('\r', "\n"), typed.text.replace('\r', "\n"));
-    let whole = format!("{before}{text}");
-    // An interrupt drops what was begun.
-    let line = &whole[before.rfind(['\n', '\u{3}']).map_or(0, |at| at + 1)..];
-    let plain: String = line.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+fn by_words(policy: &Policy, request: &Request<'_>, typed: &ProcessInput<'_>, read: &Typed) -> Need {
+    let Typed { before, whole, views, earlier, .. } = read;
+    let (text, line) = (&whole[before.len()..], &whole[read.begin..]);
     let keys = line.chars().any(|c| c.is_control() && !matches!(c, '\n'));
     // A key alone (an interrupt, the end of the input) runs nothing.
     let interrupts = !text.is_empty() && text.chars().all(|c| matches!(c, '\u{3}' | '\u{1c}'));
@@ -41,14 +88,8 @@ pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &ProcessInput
         || text.chars().all(|c| matches!(c, '\u{3}' | '\u{4}' | '\u{1c}' | '\n'))
             && (before.is_empty() || before.ends_with(['\n', '\u{3}']));
 
-    let given = analyse_with_input(typed.command, &plain);
-    let all = analyse_with_input(typed.command, &whole);
-    let earlier = analyse_with_input(typed.command, &before);
-    let alone = analyse(&plain);
     let start = analyse(typed.command);
-    let views = [given.with_raw(&plain), all.with_raw(&whole), alone];
-
-    for view in &views {
+    for view in views {
         let places = places(policy, view, typed.folder);
         if let Some(reason) = policy.protected.check_command(&policy.roots, view, typed.folder) {
             return Need::No { rule: "protected name".into(), reason };
@@ -76,7 +117,7 @@ pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &ProcessInput
         danger::dangers(analysis, &policy.roots, &places(policy, analysis, typed.folder))
     };
     let known = dangers(&start);
-    let before = dangers(&earlier);
+    let before = dangers(earlier);
     let mut dangerous: Vec<String> = dangers(&views[0]).into_iter().chain(dangers(&views[2])).collect();
     dangerous.extend(dangers(&views[1]).into_iter().filter(|d| !before.contains(d)));
     dangerous.retain(|d| !known.contains(d));
@@ -92,14 +133,14 @@ pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &ProcessInput
             Some("it recalls an earlier line of the shell's history".to_owned())
         } else {
             let news = |a: &Analysis, b: &Analysis| a.unclear.clone().filter(|_| b.unclear.is_none());
-            views[2].unclear.clone().or_else(|| news(&all, &earlier))
+            views[2].unclear.clone().or_else(|| news(&views[1], earlier))
         };
         if let Some(why) = unclear {
             effects.push(format!("cannot be analysed with certainty: {why}"));
             return ask(format!("not certain: {why}").into(), effects, Risk::High);
         }
     }
-    for view in &views {
+    for view in views {
         let places = places(policy, view, typed.folder);
         if let Some(rule) = asked(policy, request.agent, RUNS, view, &places) {
             return ask(rule.words().into(), effects, Risk::High);

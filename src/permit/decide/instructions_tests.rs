@@ -166,3 +166,169 @@ fn a_pattern_asks_where_it_stands_for_instructions() {
         assert_eq!(verdict.strictness(), asks, "{command}: {verdict:?}");
     }
 }
+
+fn typed(command: &str, before: &str, text: &str) -> Access {
+    Access::Input {
+        process: "p1".into(),
+        command: command.into(),
+        before: before.into(),
+        text: text.into(),
+        folder: "/work/app".into(),
+    }
+}
+
+/// The files that a question names, and the rule that it offers.
+fn question(verdict: &Verdict) -> (Vec<String>, Option<String>) {
+    let Verdict::Ask { rule, effects, always, .. } = verdict else { panic!("{verdict:?}") };
+    assert_eq!(rule.text(), INSTRUCTS, "{verdict:?}");
+    let name =
+        |effect: &String| Some(effect.strip_prefix("changes ")?.strip_suffix(INSTRUCTS)?.replace(": ", ""));
+    (effects.iter().filter_map(name).collect(), always.clone())
+}
+
+#[test]
+fn what_is_typed_into_a_program_that_runs_asks_as_a_command_does() {
+    let wide = policy(&["write_file", "terminal", "process"]);
+    for profile in [Profile::Ask, Profile::Full] {
+        let judge = |access| judged(&wide, profile, Human::Present, "process", access);
+        for name in NAMES {
+            for way in WAYS {
+                let line = format!("{}\n", way.replace('F', name));
+                for command in ["bash", "ssh host", "docker exec -it x sh"] {
+                    let verdict = judge(typed(command, "", &line));
+                    assert!(verdict.strictness() >= 1, "{profile:?} {command}: {line}");
+                    // In pieces.
+                    let (a, b) = line.split_at(line.len() - 4);
+                    let verdict = judge(typed(command, &format!("ls\n{a}"), b));
+                    assert!(verdict.strictness() >= 1, "{profile:?} {command}: {a} {b}");
+                }
+            }
+        }
+        let (files, always) = question(&judge(typed("bash", "", "echo x > AGENTS.md\n")));
+        assert_eq!((files, always.as_deref()), (vec!["AGENTS.md".into()], Some("write_file(AGENTS.md)")));
+        let python = typed("python3 -i", "", "open('AGENTS.md', 'w').write('x')\n");
+        assert!(judge(python).strictness() >= 1, "{profile:?}");
+        // What was answered does not ask again.
+        assert_eq!(judge(typed("bash", "echo x > AGENTS.md\n", "ls\n")).strictness(), 0, "{profile:?}");
+        assert_eq!(judge(typed("bash", "", "cat AGENTS.md\n")).strictness(), 0, "{profile:?}");
+    }
+    let named = policy(&["write_file(AGENTS.md)"]);
+    let verdict =
+        judged(&named, Profile::Full, Human::Present, "process", typed("bash", "", "echo x > AGENTS.md\n"));
+    assert_eq!(verdict.strictness(), 0, "{verdict:?}");
+}
+
+#[test]
+fn scripts_ask_about_the_files_that_their_code_names_for_writing() {
+    let wide = policy(&["write_file", "execute_code"]);
+    let script = |code: &str| Access::Script { code: code.into() };
+    for profile in [Profile::Ask, Profile::Full] {
+        let judge = |code: &str| judged(&wide, profile, Human::Present, "execute_code", script(code));
+        for name in NAMES {
+            for code in [
+                "open('F', 'w').write('x')",
+                "import pathlib\npathlib.Path(\"F\").write_text('x')",
+                "# don't\nwrite_file(path='F')",
+            ] {
+                let code = code.replace('F', name);
+                let (files, _) = question(&judge(&code));
+                assert_eq!(files, [*name], "{code}");
+            }
+        }
+        for code in ["print(open('AGENTS.md').read())", "open('notes.md', 'w').write('AGENTS.md is read')"] {
+            assert_eq!(judge(code).strictness(), 0, "{code}");
+        }
+    }
+    let absent =
+        judged(&wide, Profile::Full, Human::Absent, "execute_code", script("open('AGENTS.md', 'w')"));
+    assert!(matches!(&absent, Verdict::Deny { reason, .. } if reason.contains(INSTRUCTS)), "{absent:?}");
+}
+
+#[test]
+fn calls_of_servers_ask_about_the_files_that_they_name() {
+    let wide = policy(&["write_file", "mcp:fs:*"]);
+    let call = |tool: &str, arguments: serde_json::Value| Access::Mcp {
+        server: "fs".into(),
+        tool: tool.into(),
+        arguments: arguments.to_string(),
+    };
+    for profile in [Profile::Ask, Profile::Full] {
+        let judge = |access| judged(&wide, profile, Human::Present, "mcp_call", access);
+        for name in NAMES {
+            for (tool, arguments) in [
+                ("write_file", serde_json::json!({"path": name, "content": "x"})),
+                ("moveFile", serde_json::json!({"from": "a", "to": format!("/work/app/{name}")})),
+                ("push", serde_json::json!({"files": [{"uri": format!("file:///work/app/{name}")}]})),
+                ("apply", serde_json::json!({"files": {*name: "x"}})),
+                ("run", serde_json::json!({"command": format!("echo x > {name}")})),
+                ("get_or_create", serde_json::json!({"path": name})),
+            ] {
+                let (files, _) = question(&judge(call(tool, arguments)));
+                assert_eq!(files, [*name], "{tool}");
+            }
+        }
+        for (tool, arguments) in [
+            ("read_file", serde_json::json!({"path": "AGENTS.md"})),
+            ("getFileContents", serde_json::json!({"path": "CLAUDE.md"})),
+            ("write_file", serde_json::json!({"path": "notes.md", "content": "see AGENTS.md for more\n"})),
+            ("ask", serde_json::json!({"prompt": "read AGENTS.md and answer"})),
+        ] {
+            assert_eq!(judge(call(tool, arguments.clone())).strictness(), 0, "{tool} {arguments}");
+        }
+    }
+}
+
+#[test]
+fn one_question_names_all_files_of_a_call() {
+    let plain = policy(&[]);
+    let full = |access: &[Access]| {
+        let request = Request {
+            profile: Profile::Full,
+            human: Human::Present,
+            agent: "main",
+            tool: "patch",
+            touch: Touch::Write,
+            access,
+            raw: "",
+        };
+        question(&decide(&plain, &request))
+    };
+    let both = (
+        vec!["AGENTS.md".to_owned(), "sub/CLAUDE.md".to_owned()],
+        Some("write_file(AGENTS.md) && write_file(sub/CLAUDE.md)".to_owned()),
+    );
+    assert_eq!(full(&[run("echo x | tee AGENTS.md sub/CLAUDE.md notes.md".into())]), both);
+    assert_eq!(full(&[write("AGENTS.md"), write("notes.md"), write("sub/CLAUDE.md")]), both);
+    assert_eq!(crate::split_patterns(both.1.as_ref().unwrap()).len(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn files_that_links_name_as_instructions_ask_as_well() {
+    let tmp = tempfile::tempdir().unwrap();
+    let work = tmp.path().canonicalize().unwrap().join("an app");
+    std::fs::create_dir_all(work.join("docs")).unwrap();
+    for file in ["docs/guide.md", "docs/other.md", "docs/free.md", "CLAUDE.md"] {
+        std::fs::write(work.join(file), "").unwrap();
+    }
+    let link = |from: &str, to: &str| std::os::unix::fs::symlink(to, work.join(from)).unwrap();
+    link("AGENTS.md", "docs/guide.md");
+    link("docs/Claude.md", "other.md");
+    link("plain.md", "CLAUDE.md");
+    link("GEMINI.md", "docs/new.md");
+    let roots = Roots::new(&work, None, Vec::new());
+    let mut policy = policy(&[]);
+    policy.roots = roots.clone();
+    policy.protected = Protected::new(roots);
+    for (name, asks) in
+        [("docs/guide.md", 1), ("docs/other.md", 1), ("plain.md", 1), ("docs/new.md", 1), ("docs/free.md", 0)]
+    {
+        let access = Access::Write { path: work.join(name).display().to_string(), inside: true };
+        let verdict = judged(&policy, Profile::Full, Human::Present, "write_file", access);
+        assert_eq!(verdict.strictness(), asks, "{name}: {verdict:?}");
+        let command = format!("echo x > {name}");
+        let access = Access::Run { command, folder: work.display().to_string(), background: false };
+        let verdict = judged(&policy, Profile::Full, Human::Present, "terminal", access);
+        assert_eq!(verdict.strictness(), asks, "{name}: {verdict:?}");
+    }
+}

@@ -223,8 +223,12 @@ fn join(needs: Vec<Need>, human: Human) -> Verdict {
                 effects.push(text.clone());
             }
         }
-        // One rule cannot answer several questions.
+        // One rule cannot answer several questions, but several files may be named.
         always = None;
+    }
+    if asks.iter().all(|(rule, ..)| rule.text() == INSTRUCTS) {
+        let rules: Option<Vec<String>> = asks.into_iter().map(|(.., always)| always).collect();
+        always = rules.map(|rules| always::joined(&rules));
     }
     match human {
         Human::Present => Verdict::Ask { rule, risk, effects, always },
@@ -334,7 +338,10 @@ fn script(policy: &Policy, request: &Request<'_>, code: &str) -> Need {
     let full = (request.profile == Profile::Full).then_some("full mode");
     let always = Some(request.tool.to_owned());
     let need = settle(policy, request, &Subject::Other(code), &access, full, always);
-    let Need::Ask { rule: AskReason::NoRule, risk, effects, always } = need else { return need };
+    let instructs = || path::instructs(policy, &path::instructed_in_code(policy, request, code));
+    let Need::Ask { rule: AskReason::NoRule, risk, effects, always } = need else {
+        return path::with_instructions(need, instructs);
+    };
     let narrows =
         |r: &&crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(PathUse::Read);
     let rule = match policy.rules.rules().iter().find(narrows) {
@@ -389,14 +396,16 @@ fn mcp(policy: &Policy, request: &Request<'_>, server: &str, tool: &str, argumen
         let default = (request.profile == Profile::Full).then_some("full mode");
         settle(policy, &request, &subject, &access, default, Some(name.clone()))
     };
-    match (judged(&name), judged(request.tool)) {
+    let need = match (judged(&name), judged(request.tool)) {
         (no @ Need::No { .. }, _) | (_, no @ Need::No { .. }) => no,
         // Where no rule is about one of the two names, the other one decides.
         (Need::Ask { rule: AskReason::NoRule, .. }, other) => other,
         (other, Need::Ask { rule: AskReason::NoRule, .. }) => other,
         (ask @ Need::Ask { .. }, _) | (_, ask @ Need::Ask { .. }) => ask,
         (ok, _) => ok,
-    }
+    };
+    let files = || path::instructed_by_mcp(policy, request, tool, arguments);
+    path::with_instructions(need, || path::instructs(policy, &files()))
 }
 
 /// A tool that declares nothing: judged by its kind and its name.

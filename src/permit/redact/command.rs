@@ -189,6 +189,8 @@ const BEFORE: usize = 64;
 const BEHIND: usize = 1024;
 /// Bytes in which that name follows.
 const NEAR: usize = 64;
+/// Bytes of places that are looked at together.
+const TOGETHER: usize = 4 << 10;
 
 /// Parts of a text that may hold such a place: the pattern begins with anything, and is slow on what cannot match.
 fn parts(text: &str) -> Vec<Range<usize>> {
@@ -205,6 +207,13 @@ fn parts(text: &str) -> Vec<Range<usize>> {
     for sign in SIGNS {
         starts.extend(text.match_indices(sign).map(|(at, _)| at));
     }
+    // What is printed for a program that asks for a password.
+    let asks = |at: &usize| {
+        let behind = text[at + 1..].bytes().skip_while(|b| matches!(b, b' ' | b'\t')).take(7);
+        let word: Vec<u8> = behind.take_while(u8::is_ascii_lowercase).collect();
+        word == b"su" || word.starts_with(b"passwd")
+    };
+    starts.extend(text.match_indices('|').map(|(at, _)| at).filter(asks));
     for sign in NAMED {
         let names = |at: &usize| {
             let end = text.floor_char_boundary((at + NEAR).min(text.len()));
@@ -220,7 +229,7 @@ fn parts(text: &str) -> Vec<Range<usize>> {
         let from = text.floor_char_boundary(at.saturating_sub(BEFORE));
         let to = text.ceil_char_boundary((at + BEHIND).min(text.len()));
         match parts.last_mut() {
-            Some(last) if from <= last.end => last.end = to,
+            Some(last) if from <= last.end && last.len() < TOGETHER => last.end = to,
             _ => parts.push(from..to),
         }
     }
@@ -230,7 +239,7 @@ fn parts(text: &str) -> Vec<Range<usize>> {
 /// Adds what is given to programs.
 pub(crate) fn given(text: &str, found: &mut Vec<Span>) {
     for part in parts(text) {
-        let Some(pattern) = PATTERN.for_text(text, |_| true) else { return };
+        let Some(pattern) = PATTERN.get() else { return };
         let here = &text[part.clone()];
         for c in pattern.captures_iter(here.as_bytes()) {
             let hit = GIVEN.iter().enumerate().find_map(|(n, (name, sure, _))| {
@@ -282,5 +291,19 @@ mod tests {
             assert!(!shown.contains("aB3x"), "{shown}");
             assert!(shown.starts_with(line.split_once("aB3x").unwrap().0), "{shown}");
         }
+    }
+
+    #[test]
+    fn what_is_printed_for_a_program_that_asks_for_a_password_is_masked() {
+        for behind in
+            ["| passwd me", "|passwd", "| su - me", "|  su", "|su -c id", "| chpasswd", "| sudo -S id"]
+        {
+            let shown = crate::redact::Redactor::default()
+                .redact(&format!("echo aB3xK9mQ2p {behind}\n"))
+                .into_owned();
+            assert_eq!(shown, format!("echo [redacted password] {behind}\n"));
+        }
+        let sums = "printf aB3xK9mQ2p | sum\n| summary | a |\n";
+        assert_eq!(crate::redact::Redactor::default().redact(sums), sums);
     }
 }

@@ -194,5 +194,8 @@ fn base64(bytes: &[u8]) -> String {
 #[path = "tests/corpus_tests.rs"]
 mod corpus_tests;
 #[cfg(test)]
+#[path = "tests/quick_tests.rs"]
+mod quick_tests;
+#[cfg(test)]
 #[path = "tests/redact_tests.rs"]
 mod tests;

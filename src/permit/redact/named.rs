@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use crate::redact::names::{Class, NAMES, said, vendor};
-use crate::redact::pattern::{LazyPattern, Span, group, regex};
+use crate::redact::pattern::{Ahead, LazyPattern, Span, group, regex};
 use crate::redact::shapes::RULES;
 use crate::redact::structure;
-use crate::redact::values::{NamedValue, is_random, is_value, placeholder, strong};
+use crate::redact::values::{NamedValue, beginning, is_random, is_value, of_words, placeholder, strong};
 
 /// `scheme://name:secret@host`.
 static URL: LazyPattern = LazyPattern::new(|| {
@@ -22,7 +22,10 @@ const EXAMPLES: &[&str] =
 
 /// Adds passwords in addresses.
 pub(crate) fn in_addresses(text: &str, found: &mut Vec<Span>) {
-    let Some(url) = URL.for_text(text, |text| text.contains("://")) else { return };
+    if !text.contains("://") {
+        return;
+    }
+    let Some(url) = URL.get() else { return };
     for c in url.captures_iter(text.as_bytes()) {
         let Some((range, secret)) = group(text, &c, "secret") else { continue };
         let host = group(text, &c, "host").map_or("", |(_, host)| host);
@@ -32,7 +35,7 @@ pub(crate) fn in_addresses(text: &str, found: &mut Vec<Span>) {
             found.push((range, "password"));
         }
     }
-    let Some(user) = USER.for_text(text, |_| true) else { return };
+    let Some(user) = USER.get() else { return };
     for c in user.captures_iter(text.as_bytes()) {
         let Some((range, secret)) = group(text, &c, "secret") else { continue };
         if strong(secret) {
@@ -44,9 +47,10 @@ pub(crate) fn in_addresses(text: &str, found: &mut Vec<Span>) {
 /// Bytes of the longest name, and of the longest value.
 const NAME: usize = 64;
 const VALUE: usize = 4 << 10;
-/// Bytes of the shortest value, in quotes and without.
+/// Bytes of the shortest value, in quotes and without, and of the shortest password in a variable.
 const QUOTED: usize = 6;
 const BARE: usize = 8;
+const SHORT: usize = 4;
 
 /// What is given to a name.
 struct Given {
@@ -73,10 +77,43 @@ pub(crate) fn name_at(bytes: &[u8], at: usize) -> Range<usize> {
     at - left..at + right
 }
 
+/// Ends a value without quotes.
+fn ends(b: u8) -> bool {
+    b.is_ascii_whitespace() || b == 0x0b || b"\"'`,;&<>(){}[]".contains(&b)
+}
+
+/// What may yet be looked at in a text, for names may stand in the values of others: bytes below names, and bytes of values. It
+/// is spent by hostile texts only, and of each name a little is looked at even then.
+struct Budget {
+    below: usize,
+    values: usize,
+}
+
+impl Budget {
+    fn of(text: &str) -> Self {
+        Self { below: text.len().saturating_mul(8), values: text.len().saturating_mul(4) }
+    }
+
+    /// Bytes that may be looked at below a name.
+    fn below(&self) -> usize {
+        self.below.clamp(256, structure::BYTES)
+    }
+
+    /// The part of a value by which it is judged.
+    fn value<'t>(&mut self, value: &'t str) -> &'t str {
+        let value = beginning(value);
+        let part = &value[..value.floor_char_boundary(self.values.max(64).min(value.len()))];
+        self.values = self.values.saturating_sub(part.len());
+        part
+    }
+}
+
 /// Adds values whose name says that they are secret.
 pub(crate) fn assigned(text: &str, found: &mut Vec<Span>) {
     let bytes = text.as_bytes();
     let mut done = 0;
+    let mut budget = Budget::of(text);
+    let mut ahead = Ahead::new(bytes, |rest| rest.iter().position(|b| ends(*b)));
     NAMES.each(bytes, |hit, _| {
         if hit.start < done {
             return;
@@ -87,22 +124,27 @@ pub(crate) fn assigned(text: &str, found: &mut Vec<Span>) {
         if text[..name.start].ends_with('\\') && text[name.clone()].starts_with(['n', 'r', 't']) {
             name.start += 1;
         }
-        if let Some(span) = paired(text, &name) {
+        // Base64 and the like, in which such a word stands by chance.
+        if strong(&text[name.clone()]) && !of_words(&text[name.clone()]) {
+            return;
+        }
+        if let Some(span) = paired(text, &name, &mut ahead, &mut budget) {
             found.push(span);
         }
         if let Some(at) = parent(text, name.end) {
-            structure::children(text, name.clone(), at, found);
+            let looked = structure::children(text, name.clone(), at, budget.below(), found);
+            budget.below = budget.below.saturating_sub(looked);
         }
-        let Some(given) = given(text, name.clone()) else { return };
+        let Some(given) = given(text, name.clone(), &mut ahead) else { return };
         let said = said(&text[name.clone()], &text[..name.start]);
-        if let Some(span) = secret(text, &name, &given, said) {
+        if let Some(span) = secret(text, &name, &given, said, &mut budget) {
             found.push(span);
         }
     });
 }
 
 /// The value of a pair of which the name is the first part: `{"key": "TOKEN", "value": "..."}`, `name: TOKEN` and `value:` below it.
-fn paired(text: &str, name: &Range<usize>) -> Option<Span> {
+fn paired(text: &str, name: &Range<usize>, ahead: &mut Ahead<'_>, budget: &mut Budget) -> Option<Span> {
     let before = line_before(text, name.start).trim_end_matches(['"', '\'', '\\']);
     let colon = before.trim_end_matches([' ', '\t']);
     let field = colon
@@ -129,17 +171,14 @@ fn paired(text: &str, name: &Range<usize>) -> Option<Span> {
     {
         return None;
     }
-    let given = given(text, at)?;
-    let value = &text[given.span.clone()];
+    let given = given(text, at, ahead)?;
+    let value = budget.value(&text[given.span.clone()]);
     let yes = match said {
         Class::Vendor(rule) => RULES.is_value(rule, value),
         Class::Password => is_random(value) || is_value(value) && given.quoted,
         _ => is_random(value),
     };
-    yes.then(|| {
-        let password = matches!(said, Class::Password | Class::Short);
-        (given.span, if password { "password" } else { "secret" })
-    })
+    yes.then(|| (given.span, said.mask()))
 }
 
 /// Where what a name holds begins, when other names may stand in it: behind its separator.
@@ -161,10 +200,16 @@ fn parent(text: &str, end: usize) -> Option<usize> {
 }
 
 /// Whether what is given to a name is a secret.
-fn secret(text: &str, name: &Range<usize>, given: &Given, said: Option<Class>) -> Option<Span> {
+fn secret(
+    text: &str,
+    name: &Range<usize>,
+    given: &Given,
+    said: Option<Class>,
+    budget: &mut Budget,
+) -> Option<Span> {
     let Given { quoted, tight, colon, .. } = *given;
     let mut span = given.span.clone();
-    let value = &text[span.clone()];
+    let value = budget.value(&text[span.clone()]);
     let is_argument = || text[..name.start].ends_with(['"', '\'', '`']) && !value.contains(['"', '\\', '/']);
     if given.listed && !is_argument() {
         return None;
@@ -181,7 +226,7 @@ fn secret(text: &str, name: &Range<usize>, given: &Given, said: Option<Class>) -
         text[name.clone()].bytes().all(|b| !b.is_ascii_lowercase())
     };
     let least = if quoted { QUOTED } else { BARE };
-    let long = value.len() >= least || variable && password && value.len() >= QUOTED;
+    let long = value.len() >= least || variable && password && value.len() >= SHORT;
     let code = it.is_code() && !quoted;
     let yes = long && match said {
             Class::Password | Class::Secret => it.is_secret(),
@@ -195,14 +240,10 @@ fn secret(text: &str, name: &Range<usize>, given: &Given, said: Option<Class>) -
         return vendor();
     }
     if variable {
-        let rest = text[span.end..]
-            .bytes()
-            .take_while(|b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\''))
-            .count();
-        span.end += rest;
+        let rest = &text.as_bytes()[span.end..];
+        span.end += count(rest, VALUE, |b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\''));
     }
-    let short = matches!(said, Class::Password | Class::Short);
-    Some((span, if short { "password" } else { "secret" }))
+    Some((span, said.mask()))
 }
 
 /// Bytes of a line that are looked at before a name.
@@ -256,14 +297,15 @@ fn defines(before: &str) -> bool {
 /// Whether a name begins its line, and the word at `at` ends it: `password value`.
 fn is_alone(text: &str, start: usize, at: usize) -> bool {
     let line = &text.as_bytes()[at..];
+    if !line_before(text, start).trim().is_empty() {
+        return false;
+    }
     let word = count(line, VALUE, |b| b.is_ascii_graphic());
-    word > 0
-        && matches!(line.get(word), None | Some(b'\n' | b'\r'))
-        && line_before(text, start).trim().is_empty()
+    word > 0 && matches!(line.get(word), None | Some(b'\n' | b'\r'))
 }
 
 /// What stands behind a name: quotes, a type, a separator, the value.
-fn given(text: &str, name: Range<usize>) -> Option<Given> {
+fn given(text: &str, name: Range<usize>, ahead: &mut Ahead<'_>) -> Option<Given> {
     let bytes = text.as_bytes();
     let Range { start, end } = name;
     let mut at = end;
@@ -365,10 +407,9 @@ fn given(text: &str, name: Range<usize>) -> Option<Given> {
             return Some(Given { span, quoted: true, wrapped: true, ..open(at) });
         }
     }
-    let stop = |b: u8| b.is_ascii_whitespace() || b == 0x0b || b"\"'`,;&<>(){}[]".contains(&b);
-    let len = count(&bytes[at..], VALUE, |b| !stop(b));
+    let len = (ahead.next(at) - at).min(VALUE);
     let to = text.ceil_char_boundary(at + len);
-    (len >= QUOTED).then(|| Given { span: at..to, ..open(at) })
+    (len >= SHORT).then(|| Given { span: at..to, ..open(at) })
 }
 
 /// How many bytes `which` says yes to, at most `most`.

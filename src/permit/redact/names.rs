@@ -20,6 +20,16 @@ pub(crate) enum Class {
     Vendor(usize),
 }
 
+impl Class {
+    /// The name in the mask of such a value.
+    pub(crate) fn mask(self) -> &'static str {
+        match self {
+            Self::Password | Self::Short => "password",
+            Self::Secret | Self::Key | Self::Vendor(_) => "secret",
+        }
+    }
+}
+
 /// With one of these, in any case, the name of a secret is found.
 const FOUND: &[&str] = &[
     "pass", "pwd", "psk", "pw=", "pw:", "pw\"", "pw'", "pw ", "pw_", "pw\\", "secret", "token", "cred",

@@ -19,12 +19,42 @@ impl LazyPattern {
         Self { compiled: OnceLock::new(), compile }
     }
 
-    /// Compiled; `None` inside: the pattern is invalid and finds nothing.
-    pub(crate) fn for_text(&self, text: &str, may: fn(&str) -> bool) -> Option<&Regex> {
-        if self.compiled.get().is_none() && !may(text) {
-            return None;
-        }
+    /// Compiled; `None`: the pattern is invalid and finds nothing.
+    pub(crate) fn get(&self) -> Option<&Regex> {
+        #[cfg(test)]
+        LOOKS.with(|looks| looks.set(looks.get() + 1));
         self.compiled.get_or_init(self.compile).as_ref()
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often this thread asked for a pattern.
+    pub(crate) static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// A search that goes forward and is asked about places that may lie before what it has found: each part of the text is
+/// searched once, however often.
+pub(crate) struct Ahead<'t> {
+    text: &'t [u8],
+    find: fn(&[u8]) -> Option<usize>,
+    /// From its start on, the first hit is at its end.
+    known: Option<Range<usize>>,
+}
+
+impl<'t> Ahead<'t> {
+    pub(crate) fn new(text: &'t [u8], find: fn(&[u8]) -> Option<usize>) -> Self {
+        Self { text, find, known: None }
+    }
+
+    /// The first hit at `at` or behind it, or the end of the text.
+    pub(crate) fn next(&mut self, at: usize) -> usize {
+        if let Some(known) = self.known.as_ref().filter(|k| (k.start..=k.end).contains(&at)) {
+            return known.end;
+        }
+        let end = (self.find)(&self.text[at..]).map_or(self.text.len(), |n| at + n);
+        self.known = Some(at..end);
+        end
     }
 }
 

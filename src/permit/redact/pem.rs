@@ -1,7 +1,9 @@
 //! Private keys as text (PEM): whole ones, and those that are cut at either end. Only a marker with a body is a key:
 //! source code speaks of markers, too.
 
-use crate::redact::pattern::Span;
+use std::ops::Range;
+
+use crate::redact::pattern::{Ahead, Span};
 
 const NAME: &str = "private key";
 const BEGIN: &str = "-----BEGIN ";
@@ -12,6 +14,9 @@ const LINES: &str = "Private-Lines:";
 const LABEL: usize = 40;
 /// Characters of a line that cannot be anything but a body.
 const LONG: usize = 16;
+/// Header lines in a body, and bytes of the longest of them.
+const HEADERS: usize = 16;
+const HEADER: usize = 1 << 10;
 /// Bytes of the longest key.
 const KEY: usize = 32 << 10;
 
@@ -63,7 +68,7 @@ struct Body {
 /// Reads lines of a body: with line numbers, in quotes, in a diff, with line ends as JSON spells them.
 fn body(text: &str) -> Body {
     let bytes = text.as_bytes();
-    let (mut at, mut end) = (0, 0);
+    let (mut at, mut end, mut headers) = (0, 0, 0);
     loop {
         let start = at;
         at += between(&bytes[at..]);
@@ -72,8 +77,9 @@ fn body(text: &str) -> Body {
         at += run;
         let last = at >= bytes.len();
         if run == 0 {
-            if !last && at > start && header(&text[at..]).is_some() {
+            if !last && at > start && headers < HEADERS && header(&text[at..]).is_some() {
                 at += header(&text[at..]).unwrap_or(0);
+                headers += 1;
                 continue;
             }
             return Body { end, open: last };
@@ -83,8 +89,9 @@ fn body(text: &str) -> Body {
             || !crate::redact::values::of_words(here);
         if run >= LONG && random {
             end = at;
-        } else if let Some(n) = header(&text[at - run..]) {
+        } else if let Some(n) = header(&text[at - run..]).filter(|_| headers < HEADERS) {
             at = at - run + n;
+            headers += 1;
         } else {
             // The last line of a body is short.
             let alone = matches!(bytes.get(at), None | Some(b'\n' | b'\r' | b'\\' | b'"' | b'\''));
@@ -105,6 +112,7 @@ fn header(text: &str) -> Option<usize> {
     let name = ["Proc-Type:", "DEK-Info:", "Version:", "Comment:", "Hash:"]
         .into_iter()
         .find(|h| text.starts_with(h) || h.starts_with(text))?;
+    let text = &text[..text.floor_char_boundary(HEADER.min(text.len()))];
     let real = text.find('\n').unwrap_or(text.len());
     let line = text.find("\\n").map_or(real, |spelt| spelt.min(real));
     if !matches!(name, "Proc-Type:" | "DEK-Info:") {
@@ -143,6 +151,9 @@ fn between(text: &[u8]) -> usize {
 /// Adds private keys.
 pub(crate) fn keys(text: &str, found: &mut Vec<Span>) {
     let mut at = 0;
+    let mut whole: Vec<Range<usize>> = Vec::new();
+    let mut ends = Ahead::new(text.as_bytes(), |rest| find(rest, END));
+    let mut begins = Ahead::new(text.as_bytes(), |rest| find(rest, BEGIN));
     while let Some(begin) = text[at..].find(BEGIN).map(|i| at + i) {
         at = begin + BEGIN.len();
         let Some(after) = marker(&text[begin..], BEGIN).map(|n| begin + n) else { continue };
@@ -150,13 +161,14 @@ pub(crate) fn keys(text: &str, found: &mut Vec<Span>) {
         if read.end == 0 {
             continue;
         }
-        at = match close(text, after) {
+        at = match closed(text, after, ends.next(after), begins.next(after)) {
             Some(end) => end,
             None => after + read.end,
         };
-        found.push((begin..at, NAME));
+        whole.push(begin..at);
     }
-    cut_at_the_beginning(text, found);
+    cut_at_the_beginning(text, &mut whole);
+    found.extend(whole.into_iter().map(|span| (span, NAME)));
     for (begin, _) in text.match_indices(LINES) {
         let after = number_of_lines(text, begin);
         let read = body(&text[after..]);
@@ -165,37 +177,49 @@ pub(crate) fn keys(text: &str, found: &mut Vec<Span>) {
         }
     }
     for sign in BODIES {
+        let mut done = 0;
         for (begin, _) in text.match_indices(sign) {
             let before = text[..begin].chars().next_back();
             let inner = before.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/'))
                 && !text[..begin].ends_with("\\n");
+            if inner || begin < done {
+                continue;
+            }
             let read = body(&text[begin..]);
-            if !inner && read.end > 0 {
-                found.push((begin..begin + read.end, NAME));
+            if read.end > 0 {
+                done = begin + read.end;
+                found.push((begin..done, NAME));
             }
         }
     }
 }
 
-/// Where the marker at the end of a key ends.
-fn close(text: &str, after: usize) -> Option<usize> {
-    let window = &text[after..text.floor_char_boundary((after + KEY).min(text.len()))];
-    let end = window.find(END)?;
-    if window[..end].contains(BEGIN) {
-        return None;
-    }
-    marker(&text[after + end..], END).map(|n| after + end + n)
+/// Where a marker begins.
+fn find(text: &[u8], start: &str) -> Option<usize> {
+    text.windows(start.len()).position(|w| w == start.as_bytes())
 }
 
-/// The end of a key whose beginning is not there.
-fn cut_at_the_beginning(text: &str, found: &mut Vec<Span>) {
+/// Where the marker at the end of a key ends. `end` and `begin`: where the next markers of both kinds are.
+fn closed(text: &str, after: usize, end: usize, begin: usize) -> Option<usize> {
+    if end - after > KEY || begin < end {
+        return None;
+    }
+    marker(&text[end..], END).map(|n| end + n)
+}
+
+/// The end of a key whose beginning is not there. `whole`: other keys, in order.
+fn cut_at_the_beginning(text: &str, whole: &mut Vec<Range<usize>>) {
+    let keys = whole.len();
+    let (mut line, mut seen) = (0, 0);
     for (end, _) in text.match_indices(END) {
+        line = text[seen..end].rfind('\n').map_or(line, |i| seen + i + 1);
+        seen = end;
         let Some(after) = marker(&text[end..], END).map(|n| end + n) else { continue };
-        if found.iter().any(|(span, _)| span.contains(&end)) {
+        let before = whole[..keys].partition_point(|key| key.end <= end);
+        if whole[..keys].get(before).is_some_and(|key| key.contains(&end)) {
             continue;
         }
         // Lines upwards, as long as they are of a body. Before the marker there may be a number of a line.
-        let line = text[..end].rfind('\n').map_or(0, |i| i + 1);
         let mut begin = if between(&text.as_bytes()[line..end]) == end - line { line } else { end };
         while let Some(above) = text[..begin].strip_suffix('\n') {
             let start = above.rfind('\n').map_or(0, |i| i + 1);
@@ -211,7 +235,7 @@ fn cut_at_the_beginning(text: &str, found: &mut Vec<Span>) {
             begin = start;
         }
         if body(&text[begin..end]).end > 0 {
-            found.push((begin..after, NAME));
+            whole.push(begin..after);
         }
     }
 }
@@ -243,7 +267,8 @@ fn in_marks(text: &str) -> Option<usize> {
         // The marker itself is not whole yet.
         return (rest.len() < BEGIN.len() + LABEL + 5 && !rest.contains('\n')).then_some(begin);
     };
-    if close(rest, after).is_some() {
+    let next = |start: &str| rest[after..].find(start).map_or(rest.len(), |n| after + n);
+    if closed(rest, after, next(END), next(BEGIN)).is_some() {
         return None;
     }
     let read = body(&rest[after..]);

@@ -7,13 +7,13 @@ use std::sync::LazyLock;
 use crate::redact::hint::Words;
 use crate::redact::named::{count, line_before, quoted};
 use crate::redact::names::{Class, plural, said};
-use crate::redact::pattern::Span;
+use crate::redact::pattern::{Ahead, Span};
 use crate::redact::shapes::RULES;
 use crate::redact::values::{NamedValue, is_random, is_value, placeholder, strong};
 
 /// Lines and bytes below a name that belong to it.
 const LINES: usize = 60;
-const BYTES: usize = 8 << 10;
+pub(crate) const BYTES: usize = 8 << 10;
 
 /// Names of children that say who, where or how.
 const OTHERS: &[&str] = &[
@@ -113,18 +113,26 @@ fn is_child(of: Class, name: &str, value: &str) -> bool {
 }
 
 /// Adds the values below a name that says that they are secret: lines that are further in, or what stands in brackets. `name`
-/// is where the name stands, `at` what is behind its separator.
-pub(crate) fn children(text: &str, name: Range<usize>, at: usize, found: &mut Vec<Span>) {
+/// is where the name stands, `at` what is behind its separator. Returns how many bytes were looked at, `most` at the utmost.
+pub(crate) fn children(
+    text: &str,
+    name: Range<usize>,
+    at: usize,
+    most: usize,
+    found: &mut Vec<Span>,
+) -> usize {
     let word = &text[name.clone()];
-    let Some(of) = plural(word).or_else(|| said(word, &text[..name.start])) else { return };
+    let Some(of) = plural(word).or_else(|| said(word, &text[..name.start])) else { return 0 };
+    // Nothing behind this is looked at.
+    let text = &text[..text.floor_char_boundary((at + most).min(text.len()))];
     let bytes = text.as_bytes();
     let open = at + count(&bytes[at..], 40, |b| b.is_ascii_whitespace());
     if let Some(b'[' | b'{' | b'(') = bytes.get(open) {
-        return in_brackets(text, open, of, found);
+        return in_brackets(text, open, of, found) - at;
     }
     let line_end = at + count(&bytes[at..], 20, |b| matches!(b, b' ' | b'\r' | b'|' | b'>' | b'-' | b'+'));
     if bytes.get(line_end) != Some(&b'\n') {
-        return;
+        return 0;
     }
     let text_block = text[at..line_end].contains(['|', '>']);
     let line = line_before(text, name.start);
@@ -142,16 +150,17 @@ pub(crate) fn children(text: &str, name: Range<usize>, at: usize, found: &mut Ve
             let inner = indent(here);
             let item = here[inner..].starts_with("- ");
             if inner < own || inner == own && !item {
-                return;
+                break;
             }
             let begin = start + inner + if item { 2 } else { 0 };
             scalar(text, begin..end, of, text_block, found);
         }
-        if end >= text.len() || end - name.start > BYTES {
-            return;
+        start = (end + 1).min(text.len());
+        if start == text.len() {
+            break;
         }
-        start = end + 1;
     }
+    start - at
 }
 
 /// Adds the value of a line of YAML.
@@ -175,14 +184,14 @@ fn scalar(text: &str, line: Range<usize>, of: Class, text_block: bool, found: &m
     }
     let value = &text[span.clone()];
     if !code && !value.contains(' ') && is_child(of, name, value) {
-        found.push((span, if of == Class::Password { "password" } else { "secret" }));
+        found.push((span, of.mask()));
     }
 }
 
-/// Adds the strings between a bracket and the one that closes it.
-fn in_brackets(text: &str, open: usize, of: Class, found: &mut Vec<Span>) {
+/// Adds the strings between a bracket and the one that closes it. Returns where it stopped.
+fn in_brackets(text: &str, open: usize, of: Class, found: &mut Vec<Span>) -> usize {
     let bytes = text.as_bytes();
-    let end = text.len().min(open + BYTES);
+    let end = text.len();
     let (mut depth, mut at, mut lines) = (0, open, 0);
     // The last string, which may be the name of the next one.
     let mut name: Range<usize> = 0..0;
@@ -196,7 +205,7 @@ fn in_brackets(text: &str, open: usize, of: Class, found: &mut Vec<Span>) {
                 let inner = at + 1;
                 let len = count(&bytes[inner..], BYTES, |b| b != quote && b != b'\n');
                 if bytes.get(inner + len) != Some(&quote) {
-                    return;
+                    return inner + len;
                 }
                 let span = inner..inner + len;
                 at = inner + len + 1;
@@ -205,7 +214,7 @@ fn in_brackets(text: &str, open: usize, of: Class, found: &mut Vec<Span>) {
                     name = span;
                 } else {
                     if is_child(of, &text[name.clone()], &text[span.clone()]) {
-                        found.push((span, if of == Class::Password { "password" } else { "secret" }));
+                        found.push((span, of.mask()));
                     }
                     name = 0..0;
                 }
@@ -227,10 +236,11 @@ fn in_brackets(text: &str, open: usize, of: Class, found: &mut Vec<Span>) {
             _ => {}
         }
         if depth == 0 || lines > LINES {
-            return;
+            return at;
         }
         at = super::shapes::next(text, at);
     }
+    at
 }
 
 /// Adds the values of secrets of Kubernetes: `kind: Secret`, and `data` or `stringData` in the same document.
@@ -246,11 +256,21 @@ fn manifests(text: &str, found: &mut Vec<Span>) {
         ];
         if kind.iter().any(|k| document.contains(k)) || document.ends_with("kind: Secret") {
             for field in ["data:", "stringData:", "\"data\":", "\"stringData\":"] {
+                // What was added is not added again by what stands in it.
+                let (mut braces, mut lines) = (0, 0);
                 for (at, _) in document.match_indices(field) {
                     if document[..at].ends_with(|c: char| c.is_alphanumeric() || c == '-') {
                         continue;
                     }
-                    all_below(text, start + at, start + at + field.len(), found);
+                    let (name, at) = (start + at, start + at + field.len());
+                    let open = at + count(&text.as_bytes()[at..], 40, |b| b.is_ascii_whitespace());
+                    if text.as_bytes().get(open) == Some(&b'{') {
+                        if open >= braces {
+                            braces = all_in_braces(text, open, found);
+                        }
+                    } else if name >= lines {
+                        lines = all_below(text, name, at, found);
+                    }
                 }
             }
         }
@@ -258,43 +278,48 @@ fn manifests(text: &str, found: &mut Vec<Span>) {
     }
 }
 
-/// Adds every value below a name.
-fn all_below(text: &str, name: usize, at: usize, found: &mut Vec<Span>) {
+/// Whether a value of such a secret is given.
+fn is_given(value: &str) -> bool {
+    !placeholder(value) && !matches!(value, "|" | ">" | "|-" | ">-" | "\"\"" | "''")
+}
+
+/// Adds every value in the braces at `open`. Returns where they end.
+fn all_in_braces(text: &str, open: usize, found: &mut Vec<Span>) -> usize {
     let bytes = text.as_bytes();
-    let mut values: Vec<Range<usize>> = Vec::new();
-    let open = at + count(&bytes[at..], 40, |b| b.is_ascii_whitespace());
-    if bytes.get(open) == Some(&b'{') {
-        let end = text[open..].find('}').map_or(text.len(), |n| open + n);
-        for (colon, _) in text[open..end].match_indices(':') {
-            let from = open + colon + 1;
-            values.extend(quoted(text, from + count(&bytes[from..], 20, |b| b.is_ascii_whitespace())));
-        }
-    } else if let Some(first) = text[at..].find('\n') {
-        let line = text[..name].rfind('\n').map_or(0, |i| i + 1);
-        let own = name - line;
-        let mut start = at + first + 1;
-        while start < text.len() {
-            let end = text[start..].find('\n').map_or(text.len(), |n| start + n);
-            let here = text[start..end].trim_end();
-            let inner = here.len() - here.trim_start().len();
-            if !here.trim().is_empty() && inner <= own {
-                break;
-            }
-            let from = here.find(": ").map_or(inner, |colon| colon + 2);
-            let from = start + from + count(&bytes[start + from..end], 20, |b| b == b' ');
-            let whole = from..start + here.len();
-            let value = quoted(text, from).filter(|s| s.end <= end).unwrap_or(whole);
-            if value.start < value.end && !text[value.clone()].ends_with(':') {
-                values.push(value);
-            }
-            start = end + 1;
-        }
+    let end = text[open..].find('}').map_or(text.len(), |n| open + n);
+    for (colon, _) in text[open..end].match_indices(':') {
+        let from = open + colon + 1;
+        let value = quoted(text, from + count(&bytes[from..], 20, |b| b.is_ascii_whitespace()));
+        found.extend(value.filter(|v| is_given(&text[v.clone()])).map(|v| (v, "secret")));
     }
-    let secret = |v: &Range<usize>| {
-        let value = &text[v.clone()];
-        !placeholder(value) && !matches!(value, "|" | ">" | "|-" | ">-" | "\"\"" | "''")
-    };
-    found.extend(values.into_iter().filter(secret).map(|v| (v, "secret")));
+    end
+}
+
+/// Adds every value on the lines below a name. Returns where they end.
+fn all_below(text: &str, name: usize, at: usize, found: &mut Vec<Span>) -> usize {
+    let bytes = text.as_bytes();
+    let Some(first) = text[at..].find('\n') else { return text.len() };
+    let line = text[..name].rfind('\n').map_or(0, |i| i + 1);
+    let own = name - line;
+    let mut start = at + first + 1;
+    while start < text.len() {
+        let end = text[start..].find('\n').map_or(text.len(), |n| start + n);
+        let here = text[start..end].trim_end();
+        let inner = here.len() - here.trim_start().len();
+        if !here.trim().is_empty() && inner <= own {
+            break;
+        }
+        let from = here.find(": ").map_or(inner, |colon| colon + 2);
+        let from = start + from + count(&bytes[start + from..end], 20, |b| b == b' ');
+        let whole = from..start + here.len();
+        let value = quoted(text, from).filter(|s| s.end <= end).unwrap_or(whole);
+        let shown = text.get(value.clone()).unwrap_or_default();
+        if !shown.is_empty() && !shown.ends_with(':') && is_given(shown) {
+            found.push((value, "secret"));
+        }
+        start = end + 1;
+    }
+    start
 }
 
 /// Adds what XML names a secret: `<password>x</password>`, `<add key="ApiToken" value="x"/>`, `<key>Token</key>` and the
@@ -303,7 +328,12 @@ fn elements(text: &str, found: &mut Vec<Span>) {
     /// Bytes of the longest tag, and of the longest content.
     const TAG: usize = 1 << 10;
     const CONTENT: usize = 4 << 10;
+    /// Signs `<` in a tag, which may stand in its attributes.
+    const INNER: usize = 4;
+    const CDATA: &str = "<![CDATA[";
     let bytes = text.as_bytes();
+    let mut closes = Ahead::new(bytes, |rest| rest.iter().position(|b| *b == b'>'));
+    let mut ends = Ahead::new(bytes, |rest| rest.windows(3).position(|w| w == b"]]>"));
     let mut above: Option<Class> = None;
     for (at, _) in text.match_indices('<') {
         let name_len = count(&bytes[at + 1..], 64, |b| {
@@ -312,9 +342,8 @@ fn elements(text: &str, found: &mut Vec<Span>) {
         if name_len == 0 {
             continue;
         }
-        let len = count(&bytes[at..], TAG, |b| b != b'>');
-        let end = at + len;
-        if bytes.get(end) != Some(&b'>') {
+        let end = closes.next(at);
+        if end == bytes.len() || end - at > TAG || text[at..end].matches('<').nth(INNER).is_some() {
             continue;
         }
         let name = &text[at + 1..at + 1 + name_len];
@@ -336,14 +365,16 @@ fn elements(text: &str, found: &mut Vec<Span>) {
             && let Some(value) = attribute(&["value", "Value", "val", "content", "default", "defaultValue"])
             && is_child(of, "", &text[value.clone()])
         {
-            found.push((value, if of == Class::Password { "password" } else { "secret" }));
+            found.push((value, of.mask()));
         }
         let content = end + 1;
         let len = count(&bytes[content..], CONTENT, |b| b != b'<');
         let mut inner = trimmed(text, content..text.floor_char_boundary(content + len));
-        if bytes[content + len..].starts_with(b"<![CDATA[") && inner.is_empty() {
-            let from = content + len + 9;
-            inner = from..text[from..].find("]]>").map_or(from, |n| from + n);
+        if bytes[content + len..].starts_with(CDATA.as_bytes()) && inner.is_empty() {
+            let from = content + len + CDATA.len();
+            let to = ends.next(from);
+            let whole = to < bytes.len() && to - from <= CONTENT && !text[from..to].contains(CDATA);
+            inner = from..if whole { to } else { from };
         }
         let value = &text[inner.clone()];
         if tag.ends_with('/') || value.is_empty() {
@@ -356,7 +387,7 @@ fn elements(text: &str, found: &mut Vec<Span>) {
             && !value.contains(char::is_whitespace)
             && is_child(of, "", value)
         {
-            found.push((inner.clone(), if of == Class::Password { "password" } else { "secret" }));
+            found.push((inner.clone(), of.mask()));
         }
         above = is_name.then(|| said(value, "")).flatten();
     }

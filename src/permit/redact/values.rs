@@ -68,6 +68,14 @@ const SENTENCE: &[&str] = &[
 /// Characters of the longest word that may be a name.
 const NAME: usize = 18;
 
+/// Bytes of a value by which it is judged.
+const JUDGED: usize = 400;
+
+/// The part of a value by which it is judged.
+pub(crate) fn beginning(value: &str) -> &str {
+    &value[..value.floor_char_boundary(JUDGED.min(value.len()))]
+}
+
 /// A value behind a name.
 pub(crate) struct NamedValue<'a> {
     pub value: &'a str,
@@ -86,13 +94,15 @@ impl NamedValue<'_> {
     /// Whether it is a secret and not code.
     pub(crate) fn is_secret(&self) -> bool {
         let Self { value, quoted, password, tight, .. } = *self;
+        let value = beginning(value);
         // The end of a line in a text of JSON.
         let value = ["\\n", "\\r", "\\t"]
             .iter()
             .filter_map(|e| value.find(e))
             .min()
             .map_or(value, |end| &value[..end]);
-        if value.len() < 6
+        let least = if password && tight && !quoted { 4 } else { 6 };
+        if value.len() < least
             || number(value)
             || placeholder(value)
             || value.contains("[redacted")
@@ -146,6 +156,7 @@ impl NamedValue<'_> {
     /// Without quotes: a name of something else, which may be called.
     pub(crate) fn is_code(&self) -> bool {
         let Self { value, tight, colon, after, .. } = *self;
+        let value = beginning(value);
         if number(value) {
             return true;
         }
@@ -168,6 +179,7 @@ impl NamedValue<'_> {
     /// The type of a field or constant: `TOKEN: KIND_1 = 3`, `password: CFStringRef;`, `token: TOKEN_KIND,`.
     fn is_type(&self) -> bool {
         let Self { value, after, .. } = *self;
+        let value = beginning(value);
         let rest = after.trim_start_matches([' ', '\t']);
         let given = rest.starts_with('=') && !rest.starts_with("==");
         let ended = after.starts_with(';') && value.chars().all(|c| c.is_alphabetic() || c == '_');
@@ -216,6 +228,7 @@ fn sentence(value: &str) -> bool {
 
 /// Whether a value that is surely given as a secret, such as behind an option, is one and no name of one.
 pub(crate) fn is_value(value: &str) -> bool {
+    let value = beginning(value);
     let digit = value.chars().any(|c| c.is_ascii_digit());
     let sign = value.chars().any(|c| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.'));
     !placeholder(value)
@@ -228,7 +241,7 @@ pub(crate) fn is_value(value: &str) -> bool {
 pub(crate) fn is_random(value: &str) -> bool {
     const LEAST: usize = 8;
     // The end of a line in a text of JSON.
-    let value = value.split('\\').next().unwrap_or_default();
+    let value = beginning(value).split('\\').next().unwrap_or_default();
     let parted = value.contains(['_', '-', '.']);
     let digit = value.chars().any(|c| c.is_ascii_digit());
     let letter = value.chars().any(|c| c.is_ascii_alphabetic());
@@ -252,17 +265,22 @@ pub(crate) fn is_random(value: &str) -> bool {
 /// Whether a value is so random that it needs no name that says more than `key`.
 pub(crate) fn strong(value: &str) -> bool {
     const LEAST: usize = 16;
-    let kind = |b: u8| match b {
-        b'a'..=b'z' => 0,
-        b'A'..=b'Z' => 1,
-        b'0'..=b'9' => 2,
-        _ => 3,
-    };
+    let value = beginning(value);
     let pairs = value.as_bytes().windows(2);
     let turns = pairs.filter(|w| kind(w[0]) != kind(w[1]) && kind(w[0]) < 3 && kind(w[1]) < 3).count();
     // A hash, or a number of something.
     let hash = value.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
     value.len() >= LEAST && is_random(value) && !hash && turns * 5 >= value.len() && entropy(value) >= 3.2
+}
+
+/// The kind of a sign: small letter, capital, digit, other.
+fn kind(b: u8) -> u8 {
+    match b {
+        b'a'..=b'z' => 0,
+        b'A'..=b'Z' => 1,
+        b'0'..=b'9' => 2,
+        _ => 3,
+    }
 }
 
 /// So few vowels that the letters are no words: under a quarter, where words of English have about two fifths.
@@ -281,12 +299,7 @@ fn restless(value: &str) -> bool {
 
 /// Few changes between small letters, capitals and digits: `dot2`, `x25519`, `PrivateKey`.
 pub(crate) fn of_words(word: &str) -> bool {
-    let kind = |b: u8| match b {
-        b'a'..=b'z' => 0,
-        b'A'..=b'Z' => 1,
-        b'0'..=b'9' => 2,
-        _ => 3,
-    };
+    let word = beginning(word);
     let pairs = word.as_bytes().windows(2);
     let turns = pairs.filter(|w| kind(w[0]) != kind(w[1]) && (kind(w[0]), kind(w[1])) != (1, 0)).count();
     turns * 4 <= word.len()
@@ -294,6 +307,7 @@ pub(crate) fn of_words(word: &str) -> bool {
 
 /// `${TOKEN}`, `<your key>`, `****`, `changeme`.
 pub(crate) fn placeholder(value: &str) -> bool {
+    let value = beginning(value);
     let lower = value.to_lowercase();
     value.starts_with(['$', '<', '{', '%', '*', '#'])
         || value.contains("${")
@@ -321,6 +335,7 @@ pub(crate) fn placeholder(value: &str) -> bool {
 
 /// Bits for each character (Shannon).
 pub(crate) fn entropy(text: &str) -> f64 {
+    let text = beginning(text);
     let mut counts = [0_u32; 256];
     for b in text.bytes() {
         counts[usize::from(b)] += 1;

