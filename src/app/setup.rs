@@ -1,6 +1,7 @@
 //! The common input of every command, read once: folders, the project, settings, environment, clock.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -273,7 +274,21 @@ impl Setup {
     /// # Errors
     /// The error of the store.
     pub fn try_store(&self, on_failure: OnFailure) -> Result<Store, StoreError> {
-        Store::open(&self.database(), Options { on_failure, ..self.store_options() })
+        // Standard error may be closed.
+        let say = |what: &str| drop(writeln!(std::io::stderr().lock(), "tiller: {what} ..."));
+        self.try_store_telling(on_failure, Arc::new(say))
+    }
+
+    /// As [`Setup::try_store`]; calls `waits` while it takes long, with what it does.
+    ///
+    /// # Errors
+    /// The error of the store.
+    pub fn try_store_telling(
+        &self,
+        on_failure: OnFailure,
+        waits: Arc<dyn Fn(&str) + Send + Sync>,
+    ) -> Result<Store, StoreError> {
+        Store::open(&self.database(), Options { on_failure, waits, ..self.store_options() })
     }
 
     /// Masks errors and recordings of providers.

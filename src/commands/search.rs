@@ -31,7 +31,7 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
         let why = format!("There is no folder {}, and no session of it has these words.", folder.display());
         return Err(Notice::new(NoticeKind::User, why));
     }
-    for line in beside(&page, query.order, json) {
+    for line in beside(&page, &query, json) {
         say_beside(&line);
     }
     let more = format!("More results: --offset {}", query.offset as usize + page.hits.len());
@@ -94,7 +94,7 @@ fn wider(search: &Search) -> &'static str {
 }
 
 /// What is said beside the hits. `json`: a program reads them, to which only faults are said.
-fn beside(page: &SearchPage, order: SearchOrder, json: bool) -> Vec<String> {
+fn beside(page: &SearchPage, query: &SearchQuery, json: bool) -> Vec<String> {
     let behind = match page.behind {
         0 => None,
         1 => Some("1 entry is not indexed yet (--complete waits for it).".to_owned()),
@@ -105,11 +105,15 @@ fn beside(page: &SearchPage, order: SearchOrder, json: bool) -> Vec<String> {
         SearchMeaning::Failed { why } => Some(format!("Searched by keywords only: {}.", one_line(why))),
         // The order by time has no use for meaning.
         SearchMeaning::Keywords => {
-            (order == SearchOrder::Best && !json).then(|| "Searched by keywords only.".to_owned())
+            (query.order == SearchOrder::Best && !json).then(|| "Searched by keywords only.".to_owned())
         }
         SearchMeaning::Used => None,
     };
-    behind.into_iter().chain(meaning).chain(suggestion).collect()
+    let instead = page.instead.as_ref().map(|text| {
+        let (asked, found) = (one_line(query.text.trim()), one_line(text.trim()));
+        format!("Nothing for \"{asked}\"; hits for \"{found}\":")
+    });
+    behind.into_iter().chain(meaning).chain(instead).chain(suggestion).collect()
 }
 
 /// A preview in one line, with its match in brackets.

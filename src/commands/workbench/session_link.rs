@@ -213,7 +213,12 @@ impl SessionLink {
         sender: &UiSender,
         kinds: Kinds,
     ) -> Result<(Running, Vec<Notice>), Notice> {
-        let store = match setup.try_store(OnFailure::Keep) {
+        let screen = sender.clone();
+        let waits = move |what: &str| {
+            let notice = Notice::new(NoticeKind::Store, what.to_owned());
+            tell(&screen, EventBody::State(StateEvent::Notice { notice }));
+        };
+        let store = match setup.try_store_telling(OnFailure::Keep, Arc::new(waits)) {
             Ok(store) => store,
             Err(error) => self.without(&error, &setup, sender)?,
         };

@@ -133,6 +133,9 @@ pub struct SearchPage {
     /// The query in the spelling of the sessions, when a word was not found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
+    /// The query that the hits are for, where nothing was found for the one that was asked: with the spelling of the sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
     /// What fits besides sessions, best first; with the first page only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub documents: Vec<DocumentHit>,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use tiller_store::search::statistics::inverse_frequency;
 use tiller_store::search::stem::{camel_case_parts, is_unspaced, stem, words};
-use tiller_store::search::words::is_stop;
+use tiller_store::search::words::{is_stop, signed, unligatured};
 use tiller_store::search::{nearest, vary};
 
 /// A text that is scored.
@@ -94,13 +94,18 @@ fn suggestion(texts: &[Text], query: &str, unknown: &[&str]) -> Option<String> {
     let (mut changed, mut any) = (query.to_owned(), false);
     for word in unknown {
         let near = nearest(word, known.iter().map(|(word, n)| (word.clone(), *n))).into_iter().next();
-        let place = words(&changed).find(|(from, to)| changed[*from..*to].to_lowercase() == **word);
+        let place = words(&changed).find(|(from, to)| folded(&changed[*from..*to]) == **word);
         if let Some((near, (from, to))) = near.zip(place) {
             changed.replace_range(from..to, &near);
             any = true;
         }
     }
     any.then_some(changed)
+}
+
+/// In lower case, and without letters that are also written as two.
+fn folded(text: &str) -> String {
+    unligatured(&text.to_lowercase())
 }
 
 /// A word of a query.
@@ -110,7 +115,7 @@ struct Word {
     stem: String,
     /// It may be unfinished.
     open: bool,
-    /// It is of a script without spaces, so that it is a part of what [`words`] returns.
+    /// It is of a script without spaces, so that it is a part of what [`words`] returns, or has signs, which that leaves out.
     inner: bool,
 }
 
@@ -124,25 +129,29 @@ struct Wanted {
 impl Wanted {
     fn of(text: &str) -> Self {
         let (mut plain, mut phrases, mut without) = (String::new(), Vec::new(), Vec::new());
+        let mut with_signs: Vec<String> = Vec::new();
         let mut open = false;
         for (n, part) in text.split('"').enumerate() {
             open = false;
             if n % 2 == 1 {
-                phrases.push(part.trim().to_lowercase());
+                phrases.push(folded(part.trim()));
                 continue;
             }
             for word in part.split_whitespace() {
                 let minus = word.strip_prefix('-').filter(|w| w.starts_with(char::is_alphanumeric));
                 open = minus.is_none() && part.ends_with(char::is_alphanumeric);
                 match minus {
-                    Some(word) => without.push(word.to_lowercase()),
-                    None => plain = plain + " " + word,
+                    Some(word) => without.push(folded(word)),
+                    None => match signed(word) {
+                        Some(word) => with_signs.push(unligatured(&word)),
+                        None => plain = plain + " " + word,
+                    },
                 }
             }
         }
         phrases.retain(|p| !p.is_empty());
         let mut found: Vec<Word> = Vec::new();
-        let all: Vec<String> = words(&plain).map(|(a, b)| plain[a..b].to_lowercase()).collect();
+        let all: Vec<String> = words(&plain).map(|(a, b)| folded(&plain[a..b])).collect();
         let spoken = all.iter().any(|w| !is_stop(w));
         for (n, word) in all.iter().enumerate().filter(|(_, w)| !spoken || !is_stop(w)) {
             let open = open && n + 1 == all.len() && word.chars().count() >= BEGUN;
@@ -154,6 +163,12 @@ impl Wanted {
                 }
             }
         }
+        found.extend(with_signs.into_iter().map(|word| Word {
+            stem: word.clone(),
+            word,
+            open: false,
+            inner: true,
+        }));
         found.truncate(WORDS);
         // Signs alone are looked for as they are.
         if found.is_empty() && phrases.is_empty() && without.is_empty() {
@@ -168,7 +183,7 @@ impl Wanted {
         let mut mask = 0u32;
         let inner = self.words.iter().any(|w| w.inner);
         if inner || !self.phrases.is_empty() || !self.without.is_empty() {
-            let lower = text.to_lowercase();
+            let lower = folded(text);
             let has = |part: &String| lower.contains(part.as_str());
             if !self.phrases.iter().all(has) || self.without.iter().any(has) {
                 return None;
@@ -178,7 +193,7 @@ impl Wanted {
         }
         for (from, to) in words(text) {
             let word = &text[from..to];
-            mask |= self.bits(&word.to_lowercase());
+            mask |= self.bits(&folded(word));
             for part in camel_case_parts(word) {
                 mask |= self.bits(&part);
             }

@@ -148,8 +148,41 @@ impl Finder {
         }
     }
 
-    /// One page; `wanted`: the vector of the query. Blocks.
+    /// One page; `wanted`: the vector of the query. Where nothing is found, that of the nearest words is. Blocks.
     fn page(
+        &self,
+        query: &SearchQuery,
+        lookup: &Lookup,
+        wanted: Result<Option<Vec<u8>>, Fault>,
+    ) -> Result<SearchPage, StoreError> {
+        let page = self.page_as_asked(query, lookup, wanted)?;
+        let nothing = |page: &SearchPage| page.hits.is_empty() && page.documents.is_empty();
+        if !nothing(&page) {
+            return Ok(page);
+        }
+        let first = |order| SearchQuery { order, offset: 0, limit: 1, ..query.clone() };
+        // A page behind the last one is empty, too.
+        if query.offset > 0 && !nothing(&self.page_as_asked(&first(query.order), lookup, Ok(None))?) {
+            return Ok(page);
+        }
+        // The order by time knows no spellings.
+        let near = match query.order {
+            SearchOrder::Best => page.suggestion.clone(),
+            SearchOrder::Newest => {
+                self.page_as_asked(&first(SearchOrder::Best), lookup, Ok(None))?.suggestion
+            }
+        };
+        let Some(near) = near else { return Ok(page) };
+        let other = SearchQuery { text: near.clone(), ..query.clone() };
+        let found = self.page_as_asked(&other, lookup, Ok(None))?;
+        if nothing(&found) && query.offset == 0 {
+            return Ok(SearchPage { suggestion: Some(near), ..page });
+        }
+        Ok(SearchPage { instead: Some(near), suggestion: None, meaning: page.meaning, ..found })
+    }
+
+    /// One page of the query as it stands.
+    fn page_as_asked(
         &self,
         query: &SearchQuery,
         lookup: &Lookup,

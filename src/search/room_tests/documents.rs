@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use tiller_protocol::{DocumentKind, EntryId, IdSource, SearchRole, SeqIds, SessionId, Time};
+use tiller_protocol::{
+    DocumentKind, EntryId, IdSource, SearchOrder, SearchQuery, SearchRole, SeqIds, SessionId, Time,
+};
 use tiller_store::search::Lookup;
 
 use super::{NOW, ask, scratch, talk};
@@ -125,15 +127,32 @@ async fn a_spelling_is_suggested_where_neither_sessions_nor_documents_know_a_wor
         .add(Arc::new(List(DocumentKind::Memory, Mutex::new(vec![document("m", "tests run with nextest")]))));
     let suggested = async |text: &str| {
         let page = finder.search(ask(text), Lookup::most(u64::MAX), None).await.unwrap();
-        (page.documents.len(), page.suggestion.map(|s| s.trim().to_owned()))
+        let (found, trimmed) = (page.documents.len() + page.hits.len(), |s: String| s.trim().to_owned());
+        (found, page.suggestion.map(trimmed), page.instead.map(trimmed))
     };
     assert_eq!(
         suggested("nextest").await,
-        (1, None),
+        (1, None, None),
         "a word of memory is no error, though sessions have a near one"
     );
-    assert_eq!(suggested("nextets").await, (0, Some("nextest".into())));
-    assert_eq!(suggested("parsr").await, (0, Some("parser".into())));
+    // Nothing has the word: the hits are those of the nearest one, and it is named.
+    assert_eq!(suggested("nextets").await, (1, None, Some("nextest".into())));
+    assert_eq!(suggested("parsr").await, (1, None, Some("parser".into())));
+    assert_eq!(suggested("arser").await, (1, None, Some("parser".into())), "its first letter is missing");
+    assert_eq!(
+        suggested("parsr slow").await,
+        (1, Some("parser slow".into()), None),
+        "the other word is found"
+    );
+    assert_eq!(suggested("qqqqq").await, (0, None, None));
+    let page = async |order, offset| {
+        let query = SearchQuery { order, offset, ..ask("parsr") };
+        finder.search(query, Lookup::most(u64::MAX), None).await.unwrap()
+    };
+    let newest = page(SearchOrder::Newest, 0).await;
+    assert_eq!((newest.hits.len(), newest.instead.as_deref().map(str::trim)), (1, Some("parser")));
+    let behind = page(SearchOrder::Best, 1).await;
+    assert_eq!((behind.hits.len(), behind.instead.as_deref().map(str::trim)), (0, Some("parser")));
     let ordered = finder.order("nextets", vec!["tests run with nextest".into()]);
     assert_eq!((ordered.best, ordered.suggestion.as_deref()), (vec![], Some("nextest")));
 }

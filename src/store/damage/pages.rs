@@ -3,14 +3,14 @@
 //! The format is SQLite's own (sqlite.org/fileformat2.html): table leaf pages (type 13), records, overflow chains, and
 //! the frames of a write-ahead log. No byte is trusted: lengths are checked, chains are bounded, and nothing panics.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A value of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Null,
     Int(i64),
-    Real,
+    Real(f64),
     Text(String),
     Blob(Vec<u8>),
 }
@@ -29,7 +29,26 @@ impl Value {
     }
 }
 
-/// A row: its rowid and its columns (the column that is the rowid reads as null).
+/// The kind of a tree, which its pages state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Rows have a number; only leaves hold them.
+    Table,
+    /// An index, or a table without row numbers: all pages hold rows.
+    Index,
+}
+
+impl Kind {
+    /// The type of the pages that lead to others.
+    const fn interior(self) -> u8 {
+        match self {
+            Self::Table => 5,
+            Self::Index => 2,
+        }
+    }
+}
+
+/// A row: its rowid (0 in an index) and its columns (the column that is the rowid reads as null).
 pub(crate) type RowOf = (i64, Vec<Value>);
 
 /// A database file and its log, as bytes.
@@ -44,36 +63,87 @@ pub(crate) struct Pages<'a> {
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 
-fn be(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
+pub(crate) fn be(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
     let part = bytes.get(at..at.checked_add(len)?)?;
     Some(part.iter().fold(0, |n, b| (n << 8) | u64::from(*b)))
 }
 
 impl<'a> Pages<'a> {
-    /// `log` is empty when there is none.
+    /// All that is there, for rows that have a checksum: frames of the log count whatever their state. `log` is empty when
+    /// there is none.
     pub(crate) fn new(file: &'a [u8], log: &'a [u8]) -> Self {
-        let plausible = |n: u64| {
-            let n = usize::try_from(if n == 1 { 65_536 } else { n }).ok()?;
-            (n.is_power_of_two() && (512..=65_536).contains(&n)).then_some(n)
-        };
-        let size = be(file, 16, 2)
-            .and_then(plausible)
-            .or_else(|| be(log, 8, 4).and_then(plausible))
-            // SQLite's default page size, which Tiller uses.
-            .unwrap_or(4096);
-        let mut pages = Self { file, size, latest: HashMap::new(), frames: Vec::new() };
-        let mut at = LOG_HEADER;
-        // Checksums of frames are not verified, since rows have their own.
-        while let (Some(number), Some(page)) =
-            (be(log, at, 4), log.get(at + FRAME_HEADER..at + FRAME_HEADER + size))
-        {
-            if let Ok(number) = u32::try_from(number) {
-                pages.latest.insert(number, page);
-                pages.frames.push((number, page));
-            }
-            at += FRAME_HEADER + size;
+        let mut pages = Self { file, size: page_size(file, log), latest: HashMap::new(), frames: Vec::new() };
+        for (number, _, page) in frames(log, pages.size) {
+            pages.latest.insert(number, page);
+            pages.frames.push((number, page));
         }
         pages
+    }
+
+    /// The pages as the last commit left them: frames of an earlier log, and those that no commit follows, do not count.
+    pub(crate) fn committed(file: &'a [u8], log: &'a [u8]) -> Self {
+        let mut pages = Self { file, size: page_size(file, log), latest: HashMap::new(), frames: Vec::new() };
+        let mut open = Vec::new();
+        for (number, head, page) in frames(log, pages.size) {
+            if log.get(16..24) != head.get(8..16) {
+                continue;
+            }
+            open.push((number, page));
+            if be(head, 4, 4) != Some(0) {
+                pages.latest.extend(open.drain(..));
+            }
+        }
+        pages
+    }
+
+    /// Number of pages in the file.
+    pub(crate) fn count(&self) -> u32 {
+        u32::try_from(self.file.len() / self.size).unwrap_or(u32::MAX)
+    }
+
+    /// The pages that the header says to be unused: they may have rows that were deleted.
+    pub(crate) fn free(&self) -> HashSet<u32> {
+        let number = |page: &[u8], at| be(page, at, 4).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        let said = self.page(1).map_or(0, |page| number(page, 36));
+        let mut free = HashSet::new();
+        let mut trunk = self.page(1).map_or(0, |page| number(page, 32));
+        while let Some(page) = self.page(trunk).filter(|_| free.insert(trunk)) {
+            let leaves = number(page, 4).min(u32::try_from(self.size / 4).unwrap_or(0));
+            free.extend((0..leaves).map(|n| number(page, 8 + 4 * n as usize)));
+            trunk = number(page, 0);
+        }
+        // A damaged header says nothing.
+        if u32::try_from(free.len()).is_ok_and(|found| found == said) { free } else { HashSet::new() }
+    }
+
+    /// Calls `found` for every row of the tree at `root`. False: a part of it cannot be read. Pages that were seen before belong to
+    /// another tree.
+    pub(crate) fn walk(
+        &self,
+        root: u32,
+        kind: Kind,
+        seen: &mut HashSet<u32>,
+        found: &mut dyn FnMut(RowOf),
+    ) -> bool {
+        let mut whole = true;
+        let mut below = vec![root];
+        while let Some(number) = below.pop() {
+            let page = self.page(number).filter(|page| kind_of(number, page) == Some(kind));
+            match page {
+                Some(page) if seen.insert(number) => {
+                    whole &= self.cells(number, page, kind, found, &mut |child| below.push(child));
+                }
+                _ => whole = false,
+            }
+        }
+        whole
+    }
+
+    /// The rows of one page, if all of it can be read.
+    pub(crate) fn rows_of(&self, number: u32, kind: Kind) -> Option<Vec<RowOf>> {
+        let page = self.page(number).filter(|page| kind_of(number, page) == Some(kind))?;
+        let mut rows = Vec::new();
+        self.cells(number, page, kind, &mut |row| rows.push(row), &mut |_| {}).then_some(rows)
     }
 
     fn in_file(&self, number: u32) -> Option<&'a [u8]> {
@@ -89,39 +159,69 @@ impl<'a> Pages<'a> {
     /// same row may be found several times.
     pub(crate) fn rows(&self, found: &mut dyn FnMut(RowOf)) {
         for (number, page) in self.frames.iter().rev() {
-            self.leaf(*number, page, found);
+            self.cells(*number, page, Kind::Table, found, &mut |_| {});
         }
-        let count = self.file.len() / self.size;
-        for number in 1..=u32::try_from(count).unwrap_or(u32::MAX) {
+        for number in 1..=self.count() {
             if let Some(page) = self.in_file(number) {
-                self.leaf(number, page, found);
+                self.cells(number, page, Kind::Table, found, &mut |_| {});
             }
         }
     }
 
-    fn leaf(&self, number: u32, page: &[u8], found: &mut dyn FnMut(RowOf)) {
-        let header = if number == 1 { 100 } else { 0 };
-        if page.get(header) != Some(&13) {
-            return;
+    /// Calls `found` for each row of a page, and `child` for each page below it. False: a part of it cannot be read.
+    fn cells(
+        &self,
+        number: u32,
+        page: &[u8],
+        kind: Kind,
+        found: &mut dyn FnMut(RowOf),
+        child: &mut dyn FnMut(u32),
+    ) -> bool {
+        if kind_of(number, page) != Some(kind) {
+            return false;
         }
-        let cells = be(page, header + 3, 2).unwrap_or(0);
-        for n in 0..usize::try_from(cells).unwrap_or(0) {
-            let Some(at) = be(page, header + 8 + 2 * n, 2) else { return };
-            if let Some(row) = usize::try_from(at).ok().and_then(|at| self.cell(page, at)) {
-                found(row);
+        let header = header_of(number);
+        let interior = page.get(header) == Some(&kind.interior());
+        let mut pointer = |at: usize| match be(page, at, 4).and_then(|n| u32::try_from(n).ok()) {
+            Some(below) => {
+                child(below);
+                true
+            }
+            None => false,
+        };
+        let first = header + if interior { 12 } else { 8 };
+        let mut whole = !interior || pointer(header + 8);
+        let cells = be(page, header + 3, 2).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        for n in 0..cells {
+            let Some(at) = be(page, first + 2 * n, 2).and_then(|at| usize::try_from(at).ok()) else {
+                return false;
+            };
+            let at = if interior {
+                whole &= pointer(at);
+                at + 4
+            } else {
+                at
+            };
+            if interior && kind == Kind::Table {
+                continue;
+            }
+            match self.cell(page, at, kind) {
+                Some(row) => found(row),
+                None => whole = false,
             }
         }
+        whole
     }
 
-    fn cell(&self, page: &[u8], at: usize) -> Option<RowOf> {
+    fn cell(&self, page: &[u8], at: usize, kind: Kind) -> Option<RowOf> {
         let (length, used) = varint(page, at)?;
-        let (rowid, used2) = varint(page, at + used)?;
+        let (rowid, used2) = if kind == Kind::Table { varint(page, at + used)? } else { (0, 0) };
         let start = at + used + used2;
-        let length =
-            usize::try_from(length).ok().filter(|l| *l <= self.file.len() + self.frames.len() * self.size)?;
+        let bytes = self.file.len() + self.frames.len().max(self.latest.len()) * self.size;
+        let length = usize::try_from(length).ok().filter(|l| *l <= bytes)?;
         // How many bytes are on the page itself: section 1.6 of the format.
         let usable = self.size;
-        let most = usable - 35;
+        let most = if kind == Kind::Table { usable - 35 } else { (usable - 12) * 64 / 255 - 23 };
         let local = if length <= most {
             length
         } else {
@@ -142,6 +242,49 @@ impl<'a> Pages<'a> {
         }
         Some((rowid, record(&payload)?))
     }
+}
+
+/// Where the header of a page's tree begins: the first page has that of the file before it.
+const fn header_of(number: u32) -> usize {
+    if number == 1 { 100 } else { 0 }
+}
+
+/// The kind of the tree that a page says to be of.
+pub(crate) fn kind_of(number: u32, page: &[u8]) -> Option<Kind> {
+    match page.get(header_of(number))? {
+        5 | 13 => Some(Kind::Table),
+        2 | 10 => Some(Kind::Index),
+        _ => None,
+    }
+}
+
+/// The frames of a log: number of the page, head of the frame, page. Their checksums are not verified.
+fn frames(log: &[u8], size: usize) -> impl Iterator<Item = (u32, &[u8], &[u8])> {
+    let starts = (LOG_HEADER..).step_by(FRAME_HEADER + size);
+    starts.map_while(move |at| {
+        let (head, page) = log.get(at..at + FRAME_HEADER + size)?.split_at(FRAME_HEADER);
+        Some((u32::try_from(be(head, 0, 4)?).ok()?, head, page))
+    })
+}
+
+/// The size of pages: that of the log, or of the file's header, where the pages look like pages with it; else SQLite's default,
+/// which Tiller uses.
+pub(crate) fn page_size(file: &[u8], log: &[u8]) -> usize {
+    const DEFAULT: usize = 4096;
+    let plausible = |n: u64| {
+        let n = usize::try_from(if n == 1 { 65_536 } else { n }).ok()?;
+        (n.is_power_of_two() && (512..=65_536).contains(&n)).then_some(n)
+    };
+    // As many pages of trees as can be read with a size, in the bytes of one of the largest.
+    let fits = |size: usize| {
+        let page = |at: usize| file.get(at..at + size).filter(|page| kind_of(2, page).is_some());
+        let sound =
+            |page: &[u8]| be(page, 5, 2).is_some_and(|start| usize::try_from(start).is_ok_and(|s| s <= size));
+        (size..file.len()).step_by(size).filter(|at| page(*at).is_some_and(sound)).count() * size
+    };
+    let named = [be(log, 8, 4), be(file, 16, 2)].into_iter().flatten().filter_map(plausible);
+    let named = named.filter(|size| *size != DEFAULT);
+    named.filter(|size| fits(*size) > fits(DEFAULT)).max_by_key(|size| fits(*size)).unwrap_or(DEFAULT)
 }
 
 /// A variable-length integer and its size in bytes.
@@ -188,7 +331,7 @@ fn record(payload: &[u8]) -> Option<Vec<Value>> {
                 let unused = 64 - 8 * u32::try_from(length).ok()?;
                 Value::Int(raw << unused >> unused)
             }
-            7 => Value::Real,
+            7 => Value::Real(f64::from_bits(be(bytes, 0, 8)?)),
             _ if kind % 2 == 0 => Value::Blob(bytes.to_vec()),
             _ => Value::Text(String::from_utf8(bytes.to_vec()).ok()?),
         });

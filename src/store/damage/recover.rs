@@ -69,7 +69,7 @@ pub(crate) struct Read<'a> {
 }
 
 /// An entry's row as read from a page, with its place.
-struct RecoveredEntry {
+pub(crate) struct RecoveredEntry {
     seq: i64,
     raw: Raw,
     todo: Option<i64>,
@@ -289,6 +289,11 @@ fn as_session(columns: &[Value]) -> Option<Uuid> {
     if plausible { uuid(&columns[0]) } else { None }
 }
 
+/// Whether a row is one of an entry, or looks like one of a session.
+pub(crate) fn is_known(row: &RowOf) -> bool {
+    as_entry(row).is_some() || as_session(&row.1).is_some()
+}
+
 fn put_sessions(
     conn: &Connection,
     found: &[RecoveredEntry],
@@ -313,8 +318,8 @@ fn put_sessions(
         let head = if text(8).is_empty() { "main".into() } else { text(8) };
         conn.execute(
             "INSERT OR REPLACE INTO sessions(id, project, title, created, used, used_order, model, profile, head,
-               budget, archived, trashed, spawned_by, entries, cost, preview)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+               budget, archived, trashed, spawned_by, entries, cost, preview, origin, git_branch)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
             params![
                 id,
                 text(1),
@@ -332,6 +337,8 @@ fn put_sessions(
                 count,
                 int(14),
                 text(15),
+                text(16),
+                text(17),
             ],
         )?;
     }
@@ -390,3 +397,6 @@ mod index_tests;
 #[cfg(test)]
 #[path = "recover_tests.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "trees_tests.rs"]
+mod trees_tests;

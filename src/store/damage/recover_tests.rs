@@ -9,10 +9,10 @@ const MESSAGES: u128 = 1_000;
 const DAMAGES: u64 = 40;
 
 /// A small seeded generator, the same on each machine.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn roll(&mut self, below: usize) -> usize {
+    pub(super) fn roll(&mut self, below: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -329,7 +329,7 @@ proptest::proptest! {
 pub(super) fn fill(path: &Path) -> BTreeMap<String, i64> {
     build(path, 200);
     let conn = Connection::open(path).unwrap();
-    conn.execute_batch("PRAGMA foreign_keys=OFF").unwrap();
+    conn.execute_batch("PRAGMA foreign_keys=OFF; BEGIN").unwrap();
     let session: Uuid = conn.query_row("SELECT id FROM sessions LIMIT 1", [], |r| r.get(0)).unwrap();
     let entry: Uuid = conn.query_row("SELECT id FROM entries LIMIT 1", [], |r| r.get(0)).unwrap();
     let mut counts = BTreeMap::new();
@@ -363,6 +363,7 @@ pub(super) fn fill(path: &Path) -> BTreeMap<String, i64> {
     for table in ["sessions", "entries"] {
         counts.insert(table.into(), count(&conn, table));
     }
+    conn.execute_batch("COMMIT").unwrap();
     counts
 }
 

@@ -8,7 +8,9 @@ use std::path::Path;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::damage::recover::{Read, remove};
+use crate::damage::header;
+use crate::damage::recover::{Read, is_known, remove};
+use crate::damage::trees::Trees;
 use crate::error::{Result, StoreError};
 use crate::open::Options;
 use crate::open::folder;
@@ -128,8 +130,8 @@ fn of_sessions(conn: &Connection) -> Result<Vec<(String, String)>> {
     Ok(found)
 }
 
-/// Copies the rows that SQLite can read, from both ends of each table towards the damage. Works on a copy, so that the
-/// original stays unchanged.
+/// Copies the rows that SQLite can read, from both ends of each table towards the damage, and those that only its pages still
+/// show. Works on a copy with a mended header, so that the original stays unchanged.
 pub(crate) fn copy_tables(
     conn: &Connection,
     original: &Path,
@@ -145,29 +147,37 @@ pub(crate) fn copy_tables(
         remove(&to)?;
         if suffix.is_empty() || !bytes.is_empty() {
             let mut open = fs::OpenOptions::new();
+            let mended = if suffix.is_empty() { header::mended(bytes, read.log) } else { Vec::new() };
             let file = open.write(true).create_new(true).mode(0o600).open(&to);
+            let bytes = if suffix.is_empty() { &mended } else { bytes };
             file.and_then(|mut file| file.write_all(bytes)).map_err(io)?;
         }
     }
     folder::prepare_file(&work, options.uid)?;
-    match Connection::open(&work) {
-        Ok(damaged) => {
-            update(&damaged, options);
-            for table in copied(conn)? {
-                match copy_table(conn, &damaged, &table) {
-                    Ok(CopiedTable { whole: true, skipped: 0 }) => {}
-                    Ok(CopiedTable { whole: false, .. }) => {
-                        losses.push(format!("part of: {}", meaning(&table)))
-                    }
-                    Ok(CopiedTable { skipped, .. }) => {
-                        losses.push(format!("{skipped} of: {}", meaning(&table)))
-                    }
-                    Err(error) if error.is_trouble() => return Err(error),
-                    Err(_) => losses.push(format!("all of: {}", meaning(&table))),
+    let damaged = Connection::open(&work)?;
+    update(&damaged, options);
+    let mut trees = None;
+    for table in copied(conn)? {
+        let skipped = match copy_table(conn, &damaged, &table) {
+            Ok(CopiedTable { whole: true, skipped }) => skipped,
+            Err(error) if error.is_trouble() => return Err(error),
+            Ok(_) | Err(_) => {
+                let known = match trees.take() {
+                    Some(known) => known,
+                    None => Trees::read(read.file, read.log, conn, is_known)?,
+                };
+                if trees.insert(known).add_missing(conn, &table)? != Some(true) {
+                    let any: bool =
+                        conn.query_row(&format!("SELECT EXISTS (SELECT 1 FROM {table})"), [], |r| r.get(0))?;
+                    let much = if any { "part" } else { "all" };
+                    losses.push(format!("{much} of: {}", meaning(&table)));
                 }
+                0
             }
+        };
+        if skipped > 0 {
+            losses.push(format!("{skipped} of: {}", meaning(&table)));
         }
-        Err(error) => losses.push(format!("everything but sessions and entries ({error})")),
     }
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let path = folder::beside(&work, suffix);

@@ -1,6 +1,7 @@
 //! Opens a connection and checks its schema, its pages and its indexes.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -19,6 +20,9 @@ const FULL_CHECK: Duration = Duration::from_secs(3);
 
 /// Problems that a check lists.
 const PROBLEMS: usize = 100;
+
+/// The time after which a check reports that it runs.
+const TOLD: Duration = Duration::from_secs(1);
 
 /// What is known of a database before it is opened.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +61,8 @@ pub(crate) fn open_writer(
         DatabaseKind::Older(_) if how.alone => Check::Everything,
         _ => how.check,
     };
-    let wrong = self_check(&mut conn, path, check)?;
+    let (limit, pragmas) = check.plan();
+    let wrong = self_check(&mut conn, path, pragmas, &mut || patience(limit, options))?;
     let log = connect::into_writer(&conn, target)?;
     if !log && !how.no_log_ok {
         return Err(StoreError::Network {
@@ -98,41 +103,64 @@ impl Check {
     }
 }
 
-/// SQLite's own check. Returns problems of indexes, which can be made again from their tables.
-fn self_check(conn: &mut Connection, path: &Path, check: Check) -> Result<Vec<String>> {
-    let (limit, pragmas) = check.plan();
-    let end = limit.map(|limit| Instant::now() + limit);
+/// Asked during a check: true ends it.
+type Late = Box<dyn FnMut() -> bool + Send>;
+
+/// Ends a check after `limit`, and tells the person who waits that it takes long.
+fn patience(limit: Option<Duration>, options: &Options) -> Late {
+    tells(limit, TOLD, Arc::clone(&options.waits))
+}
+
+fn tells(limit: Option<Duration>, after: Duration, tell: Arc<dyn Fn(&str) + Send + Sync>) -> Late {
+    let began = Instant::now();
+    let mut tell = Some(tell);
+    Box::new(move || {
+        let passed = began.elapsed();
+        if passed >= after
+            && let Some(tell) = tell.take()
+        {
+            tell("the database is being checked before it is used, which takes long where it is large");
+        }
+        limit.is_some_and(|limit| passed > limit)
+    })
+}
+
+/// SQLite's own checks, each with its own `late`. Returns problems of indexes, which can be made again from their tables.
+fn self_check(
+    conn: &mut Connection,
+    path: &Path,
+    pragmas: &[&str],
+    late: &mut dyn FnMut() -> Late,
+) -> Result<Vec<String>> {
     for pragma in pragmas {
-        let Some(found) = problems(conn, path, pragma, end)? else { break };
+        let (found, whole) = problems(conn, path, pragma, late())?;
         if let Some(detail) = found.iter().find(|problem| !of_index(problem)) {
             return Err(StoreError::Corrupt { path: path.into(), detail: detail.clone() });
         }
         if !found.is_empty() {
             return Ok(found);
         }
+        if !whole {
+            break;
+        }
     }
     Ok(Vec::new())
 }
 
-/// What a check finds, up to [`PROBLEMS`]; `None`: it was cut short.
-fn problems(
-    conn: &mut Connection,
-    path: &Path,
-    pragma: &str,
-    end: Option<Instant>,
-) -> Result<Option<Vec<String>>> {
+/// What a check finds, up to [`PROBLEMS`], and whether it came to its end: what it found before counts.
+fn problems(conn: &mut Connection, path: &Path, pragma: &str, late: Late) -> Result<(Vec<String>, bool)> {
     let sql = |e: rusqlite::Error| StoreError::from_sql(&e, path);
-    let late = move || end.is_some_and(|end| Instant::now() > end);
     conn.progress_handler(1000, Some(late)).map_err(sql)?;
-    let found = list(conn, pragma);
+    let mut found = Vec::new();
+    let ended = gather(conn, pragma, &mut found);
     conn.progress_handler(0, None::<fn() -> bool>).map_err(sql)?;
-    match found {
-        Ok(found) => Ok(Some(found)),
+    match ended {
+        Ok(()) => Ok((found, true)),
         Err(rusqlite::Error::SqliteFailure(code, _))
             if code.code == rusqlite::ErrorCode::OperationInterrupted =>
         {
             tracing::info!("a check of the database was cut short");
-            Ok(None)
+            Ok((found, false))
         }
         Err(error) => Err(sql(error)),
     }
@@ -140,9 +168,21 @@ fn problems(
 
 /// The problems that a check of SQLite lists.
 pub(crate) fn list(conn: &Connection, pragma: &str) -> rusqlite::Result<Vec<String>> {
+    let mut found = Vec::new();
+    gather(conn, pragma, &mut found).map(|()| found)
+}
+
+/// Adds the problems that a check of SQLite lists, also those before an error.
+fn gather(conn: &Connection, pragma: &str, found: &mut Vec<String>) -> rusqlite::Result<()> {
     let mut statement = conn.prepare(&format!("PRAGMA {pragma}({PROBLEMS})"))?;
-    let rows = statement.query_map([], |r| r.get::<_, String>(0))?;
-    rows.filter(|row| !row.as_ref().is_ok_and(|text| text == "ok")).collect()
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let text: String = row.get(0)?;
+        if text != "ok" {
+            found.push(text);
+        }
+    }
+    Ok(())
 }
 
 /// Whether a problem is one of an index only: a row that it lacks, has in another form, or has too often.
@@ -169,8 +209,8 @@ fn rebuild_indexes(
         error if error.is_trouble() => error,
         _ => damaged(wrong.first().cloned().unwrap_or_default()),
     })?;
-    if let Some(left) = problems(conn, path, "integrity_check", None)?.unwrap_or_default().into_iter().next()
-    {
+    let (left, _) = problems(conn, path, "integrity_check", patience(None, options))?;
+    if let Some(left) = left.into_iter().next() {
         return Err(damaged(left));
     }
     tracing::warn!(?wrong, "indexes of the database were made again");

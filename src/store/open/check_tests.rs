@@ -170,3 +170,116 @@ fn each_check_compares_indexes_with_their_tables() {
         assert_eq!(of_index(problem), index, "{problem}");
     }
 }
+
+/// A database of two tables, each with an index that lacks a row in its middle.
+fn with_two_wrong_indexes(path: &Path) -> Connection {
+    let conn = Connection::open(path).unwrap();
+    for table in ["a", "b"] {
+        conn.execute_batch(&format!(
+            "CREATE TABLE {table}(x, y); CREATE INDEX {table}_x ON {table}(x);
+             WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 4000)
+             INSERT INTO {table} SELECT v, iif(v = 2000, -1, v) FROM n;"
+        ))
+        .unwrap();
+    }
+    conn.execute_batch(
+        "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = replace(sql, '(x)', '(y)') WHERE type = 'index'",
+    )
+    .unwrap();
+    drop(conn);
+    Connection::open(path).unwrap()
+}
+
+/// Ends a check when it asks for the `last` time.
+fn ends_at(last: usize, asked: &Arc<std::sync::atomic::AtomicUsize>) -> Late {
+    let asked = Arc::clone(asked);
+    Box::new(move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1 >= last)
+}
+
+#[test]
+fn what_a_check_found_before_it_was_cut_short_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("two.db");
+    let mut conn = with_two_wrong_indexes(&path);
+    let asked = Arc::default();
+    let (all, whole) = problems(&mut conn, &path, "integrity_check", ends_at(usize::MAX, &asked)).unwrap();
+    assert!(whole && all.len() == 2 && all.iter().all(|p| of_index(p)), "{all:?}");
+    let most = asked.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(most > 20, "{most}");
+    let mut kept = std::collections::BTreeSet::new();
+    for last in 1..=most {
+        let (found, whole) =
+            problems(&mut conn, &path, "integrity_check", ends_at(last, &Arc::default())).unwrap();
+        assert!(!whole && all.starts_with(&found), "{last}: {found:?}");
+        kept.insert(found.len());
+        // What is found leads to a repair, although the check did not end.
+        let again =
+            self_check(&mut conn, &path, &["integrity_check"], &mut || ends_at(last, &Arc::default()));
+        assert_eq!(again.unwrap(), found, "{last}");
+    }
+    assert!(kept.contains(&0) && kept.contains(&1), "{kept:?}");
+}
+
+#[test]
+fn a_check_that_takes_long_is_told_once() {
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let tell = Arc::clone(&told);
+    let tell: Arc<dyn Fn(&str) + Send + Sync> =
+        Arc::new(move |what| tell.lock().unwrap().push(what.to_owned()));
+    let mut quick = tells(None, Duration::MAX, Arc::clone(&tell));
+    assert!(!quick() && told.lock().unwrap().is_empty());
+    let mut long = tells(None, Duration::ZERO, Arc::clone(&tell));
+    assert!(!long() && !long() && !long());
+    assert_eq!(told.lock().unwrap().len(), 1);
+    let mut limited = tells(Some(Duration::ZERO), Duration::MAX, tell);
+    while !limited() {}
+}
+
+/// Only a process that is alone checks, so that only such a one may say that it did.
+#[test]
+fn the_mark_of_a_suspect_database_stays_until_it_was_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let mark = folder::beside(&path, ".suspect");
+    let one = Store::open(&path, options()).unwrap();
+    one.suspect();
+    let other = Store::open(&path, options()).unwrap();
+    assert!(mark.exists(), "the other one did not check it");
+    drop((one, other));
+    drop(Store::open(&path, options()).unwrap());
+    assert!(!mark.exists());
+}
+
+/// A file without tables that another process has open is one that it is making.
+#[test]
+fn a_database_that_another_process_makes_is_not_taken_for_a_damaged_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    std::fs::create_dir_all(dir.path().join("snapshots/p-1")).unwrap();
+    let (presence, alone) = folder::Presence::take(&path).unwrap();
+    assert!(alone);
+    presence.share();
+    std::fs::write(&path, "").unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    assert!(store.notices().is_empty(), "{:?}", store.notices());
+}
+
+/// The larger copy may have what was lost since.
+#[test]
+fn a_smaller_backup_does_not_replace_a_larger_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    drop(Store::open(&path, options()).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    let keep = |n: i64| migrate::backup_before(&conn, &path, "v7", tiller_protocol::Time(n)).unwrap();
+    std::fs::write(folder::beside(&path, ".v7-1.bak"), vec![1; 9 << 20]).unwrap();
+    std::fs::write(folder::beside(&path, ".v7-2.bak"), vec![1; 8 << 20]).unwrap();
+    std::fs::write(folder::beside(&path, ".v7-3.bak"), "small").unwrap();
+    for n in 4..7 {
+        keep(n);
+        assert_eq!(backups(&path), [".v7-1.bak".to_owned(), format!(".v7-{n}.bak")], "{n}");
+    }
+    std::fs::remove_file(folder::beside(&path, ".v7-1.bak")).unwrap();
+    keep(8);
+    assert_eq!(backups(&path), [".v7-8.bak"], "one of the same size is replaced");
+}

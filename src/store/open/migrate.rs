@@ -1,6 +1,7 @@
 //! The schema and its versions (`PRAGMA user_version`). Old migrations never change.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -39,7 +40,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0024_memory_details.sql"),
 ];
 
-/// Backups from before migrations that are kept: those of the newest versions.
+/// Versions of which a backup from before a migration is kept: the newest.
 const BACKUPS: usize = 3;
 
 /// A version this far ahead is damage, not a newer program.
@@ -155,27 +156,30 @@ pub(crate) fn migrate(
 }
 
 /// Copies the database at `path` to `<name>.<label>-<time>.bak`. An earlier copy with this label is replaced: a migration that
-/// fails fails at each start. Of other versions the newest are kept.
+/// fails fails at each start. The largest one stays where it is larger than the new one, which may lack what was lost since. Of
+/// other versions the newest are kept.
 pub(crate) fn backup_before(conn: &Connection, path: &Path, label: &str, now: Time) -> Result<()> {
     let started = |rest: &str| rest.ends_with(".bak.half");
     folder::companions(path).iter().filter(|(_, rest)| started(rest)).for_each(|(half, _)| forget(half));
     let name = format!(".{label}-{}.bak", now.millis());
     backup(conn, &folder::beside(path, &name))?;
-    let mut versions = Vec::new();
+    let (mut versions, mut same) = (BTreeMap::<u32, Vec<PathBuf>>::new(), Vec::new());
     for (old, rest) in folder::companions(path) {
         let Some((of, _)) = rest.strip_suffix(".bak").and_then(|rest| rest.rsplit_once('-')) else {
             continue;
         };
-        if rest == name {
-        } else if of == format!(".{label}") {
-            forget(&old);
+        if of == format!(".{label}") {
+            // The new one is the last of its size.
+            same.push((folder::size(&old), rest == name, old));
         } else if let Some(version) = of.strip_prefix(".v").and_then(|n| n.parse::<u32>().ok()) {
-            versions.push((version, old));
+            versions.entry(version).or_default().push(old);
         }
     }
-    versions.sort();
+    same.sort();
+    same.pop();
+    same.iter().filter(|(_, new, _)| !new).for_each(|(.., old)| forget(old));
     let own = usize::from(label.starts_with('v'));
-    versions.iter().rev().skip(BACKUPS - own).for_each(|(_, old)| forget(old));
+    versions.values().rev().skip(BACKUPS - own).flatten().for_each(|old| forget(old));
     Ok(())
 }
 
@@ -187,7 +191,7 @@ fn forget(old: &Path) {
 }
 
 /// The newest backup beside a database, by its version.
-pub(crate) fn newest_backup(path: &Path) -> Option<std::path::PathBuf> {
+pub(crate) fn newest_backup(path: &Path) -> Option<PathBuf> {
     let version = |rest: &str| -> Option<u32> {
         rest.strip_prefix(".v")?.strip_suffix(".bak")?.split_once('-')?.0.parse().ok()
     };

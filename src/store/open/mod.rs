@@ -45,6 +45,8 @@ pub struct Options {
     pub network: fn(&Path) -> Option<String>,
     /// Use a network file system nevertheless, without a write-ahead log (slower, and for one process at a time).
     pub network_ok: bool,
+    /// Called while opening takes long, with what it does.
+    pub waits: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 impl Default for Options {
@@ -57,6 +59,7 @@ impl Default for Options {
             zone: None,
             network: folder::network_kind,
             network_ok: false,
+            waits: Arc::new(|_| {}),
         }
     }
 }
@@ -139,7 +142,8 @@ impl Store {
             check != Check::None && stamp == Stamp::Absent && folder::size(&path) > 0 && !log.exists();
         let target = Target::File(path.clone());
         // SQLite would take an empty file as new, and delete its log. One that is missing may have been moved away on purpose.
-        let had_contents = !made && !traces.is_empty();
+        // One that others have open, too, may be a new one that is being made.
+        let had_contents = alone && !made && !traces.is_empty();
         let emptied = folder::size(&path) == 0 && (had_contents || folder::size(&log) > 0);
         let how = Opening { check, alone, no_log_ok: network.is_some(), had_contents };
         let opened = if emptied {
@@ -171,7 +175,8 @@ impl Store {
                 .detail(path.display().to_string()),
             );
         }
-        if suspect.exists() && std::fs::remove_file(&suspect).is_err() {
+        // Who is not alone did not check it.
+        if alone && suspect.exists() && std::fs::remove_file(&suspect).is_err() {
             tracing::debug!("the mark of a suspect database cannot be removed");
         }
         if alone && let Err(error) = crate::lease::end_stale(&conn) {

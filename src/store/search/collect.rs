@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::open::Store;
 use crate::search::preview::preview;
-use crate::search::words::Words;
+use crate::search::words::{Words, holds};
 use crate::tree::entries;
 use crate::tree::heads;
 
@@ -31,6 +31,9 @@ pub(crate) struct Collector<'a> {
     words: &'a Words,
     /// The rows are from a scan, not from the index: every filter is applied here.
     pub(crate) literal: bool,
+    /// Words with signs that a text must have, and those that it must not have: the index has neither.
+    must: Vec<(String, bool)>,
+    must_not: Vec<String>,
     /// Texts that were read before.
     pub(crate) read: HashMap<Uuid, EntryText>,
     skipped: u32,
@@ -39,9 +42,14 @@ pub(crate) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    pub(crate) fn new(store: &'a Store, query: &'a SearchQuery, words: &'a Words) -> Self {
+    pub(crate) fn new(
+        store: &'a Store,
+        query: &'a SearchQuery,
+        words: &'a Words,
+        (must, must_not): (Vec<(String, bool)>, Vec<String>),
+    ) -> Self {
         let (sessions, read, page) = (HashMap::new(), HashMap::new(), SearchPage::default());
-        Self { store, query, words, literal: false, read, skipped: 0, sessions, page }
+        Self { store, query, words, literal: false, must, must_not, read, skipped: 0, sessions, page }
     }
 
     /// Processes one row; `false`: the page is full.
@@ -54,12 +62,14 @@ impl<'a> Collector<'a> {
         if about.branch.as_ref().is_some_and(|b| !b.contains(&entry)) {
             return Ok(true);
         }
-        if !self.literal && self.skipped < self.query.offset {
+        // What the index cannot know is known when the text was read.
+        let late = self.literal || !self.must.is_empty() || !self.must_not.is_empty();
+        if !late && self.skipped < self.query.offset {
             self.skipped += 1;
             return Ok(true);
         }
         let full = self.page.hits.len() >= self.query.limit.min(PAGE) as usize;
-        if full && !self.literal {
+        if full && !late {
             self.page.more = true;
             return Ok(false);
         }
@@ -70,8 +80,9 @@ impl<'a> Collector<'a> {
         // Removed or damaged since, or of a kind that is not searched.
         let Some((role, read)) = read.and_then(|read| Some((read.role?, read))) else { return Ok(true) };
         let EntryText { agent, time, text, .. } = read;
-        if self.literal {
-            if !self.fits(&text, role, &agent.0, about, session) {
+        if late {
+            let literal = !self.literal || self.fits(&text, role, &agent.0, about, session);
+            if !literal || !self.has_signs(&text) {
                 return Ok(true);
             }
             if self.skipped < self.query.offset {
@@ -96,6 +107,12 @@ impl<'a> Collector<'a> {
             mark,
         });
         Ok(true)
+    }
+
+    fn has_signs(&self, text: &str) -> bool {
+        let lower = text.to_lowercase();
+        self.must.iter().all(|(word, open)| holds(&lower, word, *open))
+            && !self.must_not.iter().any(|word| holds(&lower, word, false))
     }
 
     fn fits(&self, text: &str, role: SearchRole, agent: &str, about: &About, session: Uuid) -> bool {

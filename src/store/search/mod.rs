@@ -15,7 +15,7 @@ mod text_vectors;
 mod vectors;
 pub mod words;
 
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use tiller_protocol::{SearchOrder, SearchPage, SearchQuery, Time};
 use uuid::Uuid;
 
@@ -31,6 +31,7 @@ pub use crate::search::suggest::nearest;
 pub use crate::search::text_vectors::TextHash;
 pub use crate::search::vectors::EntryVector;
 use crate::search::words::{Term, Words};
+use crate::tree::entries::{COLUMNS, Raw};
 
 /// Maximum number of rows that are scanned for a query that the index cannot answer (signs, scripts without spaces).
 const SCANNED: usize = 50_000;
@@ -108,7 +109,9 @@ impl Search<'_> {
         let found = self.store.inner.index.with(self.store, &lookup.cancel, |index| {
             let behind = catch_up(self.store, index, lookup)?;
             reading(index, || {
-                let ranked = rank::rank(index, &words, &terms, query, (weights, now, &lookup.cancel))?;
+                let holds = |seq: i64, signed: &str, open: bool| self.holds(seq, signed, open);
+                let look = rank::Look { cancel: &lookup.cancel, holds: &holds };
+                let ranked = rank::rank(index, &words, &terms, query, (weights, now, look))?;
                 let suggestion = self.suggestion(index, query, &words, &ranked.unknown)?;
                 Ok(Ranking { scored: ranked.scored, suggestion, behind })
             })
@@ -123,13 +126,29 @@ impl Search<'_> {
         }
     }
 
+    /// Whether the entry of a row has a word with its signs.
+    fn holds(&self, seq: i64, signed: &str, open: bool) -> Result<bool> {
+        let raw = self.store.read(|conn| {
+            // A payload that has it nowhere need not be parsed. SQLite knows the lower case of ASCII only.
+            let part = signed.is_ascii().then_some(signed);
+            Ok(conn
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM entries WHERE seq = ?1 AND (?2 IS NULL OR instr(lower(payload), ?2) > 0)"
+                ))?
+                .query_row(params![seq, part], Raw::from_row)
+                .optional()?)
+        })?;
+        let entry = raw.and_then(|raw| raw.decode().ok());
+        Ok(entry.is_some_and(|entry| words::holds(&entry.body.search_text().to_lowercase(), signed, open)))
+    }
+
     /// The page of a ranking that a query asks for.
     ///
     /// # Errors
     /// When the database cannot be read, or the search is cancelled.
     pub fn page(&self, query: &SearchQuery, ranking: &Ranking, cancel: &Cancel) -> Result<SearchPage> {
         let words = Words::parse(&query.text);
-        let mut found = Collector::new(self.store, query, &words);
+        let mut found = Collector::new(self.store, query, &words, words.with_signs(false));
         let (order, read) = self.varied(&ranking.scored)?;
         found.read = read;
         for entry in order {
@@ -156,7 +175,7 @@ impl Search<'_> {
             )?;
             let (since, until) = bounds(query);
             let mut rows = statement.query(params![matching, since, until])?;
-            let mut found = Collector::new(self.store, query, &words);
+            let mut found = Collector::new(self.store, query, &words, words.with_signs(true));
             while let Some(row) = rows.next()? {
                 if !found.take(row.get(0)?, row.get(1)?)? {
                     break;
@@ -215,7 +234,7 @@ impl Search<'_> {
             )?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })?;
-        let mut found = Collector::new(self.store, query, words);
+        let mut found = Collector::new(self.store, query, words, words.with_signs(true));
         found.literal = true;
         for (entry, session) in ids {
             if !found.take(entry, session)? {

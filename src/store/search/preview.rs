@@ -3,7 +3,7 @@
 use tiller_protocol::search::CUT;
 
 use crate::search::stem::{stem, words};
-use crate::search::words::{Part, is_stop};
+use crate::search::words::{Part, is_stop, signed, spellings};
 
 /// Characters of a preview on each side of the match.
 const AROUND: usize = 60;
@@ -63,8 +63,13 @@ fn found(lower: &str, parts: &[Part]) -> Option<(usize, usize)> {
     {
         return Some((at, together.len()));
     }
-    let mut wanted: Vec<(bool, bool, String)> =
-        parts.iter().map(|p| (p.quoted, !is_stop(&p.text.to_lowercase()), p.text.to_lowercase())).collect();
+    let each = |p: &Part| {
+        let (lower, quoted) = (p.text.to_lowercase(), p.quoted);
+        let meant = !is_stop(&lower);
+        let signed = signed(&lower).filter(|_| !quoted);
+        signed.into_iter().chain(spellings(&lower)).map(move |text| (quoted, meant, text)).collect::<Vec<_>>()
+    };
+    let mut wanted: Vec<(bool, bool, String)> = parts.iter().flat_map(each).collect();
     wanted.retain(|(.., w)| !w.is_empty());
     // What is required first, then what says most; equal ones keep their order.
     wanted.sort_by_key(|(quoted, meant, _)| std::cmp::Reverse((*quoted, *meant)));

@@ -121,16 +121,24 @@ impl Docs<'_> {
     }
 }
 
+/// What a search of the index asks beside it.
+#[derive(Clone, Copy)]
+pub(crate) struct Look<'a> {
+    pub(crate) cancel: &'a Cancel,
+    /// Whether the entry of a row has a word with its signs, which may go on.
+    pub(crate) holds: &'a dyn Fn(i64, &str, bool) -> Result<bool>,
+}
+
 /// Ranks the entries that contain any of the terms.
 pub(crate) fn rank(
     index: &Connection,
     words: &Words,
     terms: &[Term],
     query: &SearchQuery,
-    (weights, now, cancel): (Weights, i64, &Cancel),
+    (weights, now, look): (Weights, i64, Look<'_>),
 ) -> Result<Ranked> {
     let total: i64 = index.query_row("SELECT coalesce(max(seq), 0) FROM docs", [], |r| r.get(0))?;
-    let (found, rarity, unknown) = candidates(index, words, terms, query, (total, cancel))?;
+    let (found, rarity, unknown) = candidates(index, words, terms, query, (total, look))?;
     let own = |has: &TermMask| rarity.iter().enumerate().map(|(n, r)| r * has.share(n)).sum::<f32>();
     let mut best: Vec<(f32, i64)> = found.iter().map(|(seq, has)| (own(has), *seq)).collect();
     let order = |a: &(f32, i64), b: &(f32, i64)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
@@ -185,7 +193,7 @@ fn candidates(
     words: &Words,
     terms: &[Term],
     query: &SearchQuery,
-    (total, cancel): (i64, &Cancel),
+    (total, look): (i64, Look<'_>),
 ) -> Result<Candidates> {
     let (since, until) = bounds(query);
     let timed = query.since.is_some() || query.until.is_some();
@@ -212,38 +220,51 @@ fn candidates(
     let mut left = ROWS_ALL;
     let required = words.required();
     for (_, n) in order {
-        cancel.check()?;
+        look.cancel.check()?;
         let limit = ROWS.min(left).max(500);
-        let mut read =
-            |matching: &str, limit: usize, take: &mut dyn FnMut(&mut TermMask)| -> Result<(usize, i64)> {
-                let matching = match &required {
-                    Some(required) => format!("({matching}) AND {required}"),
-                    None => matching.to_owned(),
-                };
-                let matching = words.narrowed(&matching, query);
-                let mut statement = index.prepare_cached(sql)?;
-                let mut rows =
-                    statement.query(params![matching, i64::try_from(limit).unwrap_or(0), since, until])?;
-                let (mut count, mut last) = (0usize, total);
-                while let Some(row) = rows.next()? {
-                    last = row.get(0)?;
-                    take(found.entry(last).or_default());
-                    count += 1;
-                }
-                Ok((count, last))
+        // The matching rows, those of them that have the word's signs, and the last row.
+        let mut read = |matching: &str,
+                        limit: usize,
+                        take: &mut dyn FnMut(&mut TermMask)|
+         -> Result<(usize, usize, i64)> {
+            let matching = match &required {
+                Some(required) => format!("({matching}) AND {required}"),
+                None => matching.to_owned(),
             };
-        let (count, last) = read(&terms[n].matching, limit, &mut |has| has.own |= 1 << n)?;
+            let matching = words.narrowed(&matching, query);
+            let mut statement = index.prepare_cached(sql)?;
+            let mut rows =
+                statement.query(params![matching, i64::try_from(limit).unwrap_or(0), since, until])?;
+            let (mut count, mut holding, mut last) = (0usize, 0usize, total);
+            while let Some(row) = rows.next()? {
+                last = row.get(0)?;
+                count += 1;
+                let holds = match &terms[n].signed {
+                    Some((signed, open)) => {
+                        look.cancel.check()?;
+                        (look.holds)(last, signed, *open)?
+                    }
+                    None => true,
+                };
+                if holds {
+                    take(found.entry(last).or_default());
+                    holding += 1;
+                }
+            }
+            Ok((count, holding, last))
+        };
+        let (count, holding, last) = read(&terms[n].matching, limit, &mut |has| has.own |= 1 << n)?;
         // Near words matter for a rare word; a common one has enough entries of its own.
         let room = limit.saturating_sub(count) / 2;
         if !terms[n].near.is_empty() && room > 0 {
-            let (more, _) = read(&terms[n].near, room, &mut |has| has.near |= 1 << n)?;
+            let (more, ..) = read(&terms[n].near, room, &mut |has| has.near |= 1 << n)?;
             left = left.saturating_sub(more);
         }
         left = left.saturating_sub(count);
-        if count == 0 {
+        if holding == 0 {
             unknown.push(terms[n].word.clone());
         }
-        rarity[n] = weight(total, count, (count == limit).then_some(last));
+        rarity[n] = weight(total, holding, (count == limit).then_some(last));
     }
     Ok((found, rarity, unknown))
 }

@@ -48,7 +48,8 @@ fn steps(index: &mut Connection, text: &str) -> (u64, usize) {
     let query = SearchQuery { text: text.into(), ..SearchQuery::default() };
     let words = Words::parse(text);
     let terms = words.terms().unwrap();
-    let found = rank(index, &words, &terms, &query, (Weights::default(), 0, &Cancel::default())).unwrap();
+    let look = Look { cancel: &Cancel::default(), holds: &|_, _, _| Ok(true) };
+    let found = rank(index, &words, &terms, &query, (Weights::default(), 0, look)).unwrap();
     index.progress_handler(0, None::<fn() -> bool>).unwrap();
     (count.load(Ordering::Relaxed), found.scored.len())
 }

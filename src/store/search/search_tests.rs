@@ -574,3 +574,105 @@ fn a_session_is_kept_while_the_index_is_in_use() {
     assert_eq!(kept.unwrap(), Ok(true));
     assert_eq!(order(&store, "walnut "), [entry_id(101)]);
 }
+
+/// What was written is found: each language by its own name, in both orders, and excluded by it.
+#[test]
+fn words_are_told_apart_by_their_signs() {
+    let (_dir, store) = scratch();
+    let texts = [
+        "templates in C++ are slow",
+        "generics in C# are fine",
+        "plain C is small",
+        "unions in F# match",
+        "the .NET runtime starts",
+        "the net was cast",
+        "node.js reads the file",
+        "C++ and C# side by side",
+        "the option c++17 is set",
+        "ask @ann about #retry",
+        "ann said retry",
+    ];
+    for (n, text) in (1_u128..).zip(texts) {
+        // A session each: entries beside each other are neighbours.
+        let s = session(&store, n);
+        let entry = user(s, entry_id(n), None, text);
+        store.entries().append(Append::new(s, "main").entries(vec![entry])).wait().unwrap();
+    }
+    for order in [SearchOrder::Best, SearchOrder::Newest] {
+        let found = |text: &str| {
+            let query = SearchQuery { text: text.into(), limit: 99, order, ..SearchQuery::default() };
+            let page = store.search().find(&query, u64::MAX).unwrap();
+            let mut hits: Vec<u128> = page.hits.iter().map(|h| h.entry.0.as_u128() & 0xff).collect();
+            hits.sort_unstable();
+            hits
+        };
+        for (text, is) in [
+            ("C++", &[1, 8, 9][..]),
+            ("c++ ", &[1, 8, 9]),
+            ("\"C++\"", &[1, 8, 9]),
+            ("C#", &[2, 8]),
+            ("F# ", &[4]),
+            (".NET ", &[5]),
+            (".ne", &[5]),
+            ("node.js ", &[7]),
+            ("@ann ", &[10]),
+            ("#retry", &[10]),
+            ("C# -C++", &[2]),
+            ("side -C++", &[]),
+            ("J# ", &[]),
+        ] {
+            assert_eq!(found(text), is, "{text} {order:?}");
+        }
+        // A page begins where the one before ended.
+        let query = |offset, limit| SearchQuery {
+            text: "C++ ".into(),
+            offset,
+            limit,
+            order,
+            ..SearchQuery::default()
+        };
+        let page = |offset| store.search().find(&query(offset, 1), u64::MAX).unwrap();
+        let all: Vec<_> = (0..3).map(|n| page(n).hits[0].entry).collect();
+        assert_eq!(all.len(), all.iter().collect::<std::collections::HashSet<_>>().len(), "{order:?}");
+        assert!(page(1).more && !page(2).more && page(3).hits.is_empty(), "{order:?}");
+    }
+    let query = SearchQuery { text: "C++".into(), limit: 9, ..SearchQuery::default() };
+    for hit in store.search().find(&query, u64::MAX).unwrap().hits {
+        assert!(hit.preview[hit.mark.0..hit.mark.1].eq_ignore_ascii_case("c++"), "{hit:?}");
+    }
+}
+
+/// A letter that is also written as two is found in both spellings, from both sides.
+#[test]
+fn a_letter_and_the_two_that_it_is_also_written_as_are_the_same() {
+    let (_dir, store) = scratch();
+    let texts = ["die Straße ist zu", "die STRASSE ist zu", "Cæsar kam", "Caesar kam", "die \u{1e9e}-Taste"];
+    for (n, text) in (1_u128..).zip(texts) {
+        let s = session(&store, n);
+        let entry = user(s, entry_id(n), None, text);
+        store.entries().append(Append::new(s, "main").entries(vec![entry])).wait().unwrap();
+    }
+    for order in [SearchOrder::Best, SearchOrder::Newest] {
+        for (text, is) in [
+            ("straße ", &[1, 2][..]),
+            ("strasse ", &[1, 2]),
+            ("STRASSE", &[1, 2]),
+            ("stra", &[1, 2]),
+            ("\"die straße\"", &[1, 2]),
+            ("caesar ", &[3, 4]),
+            ("cæsar ", &[3, 4]),
+            ("kam -caesar", &[]),
+            ("zu -straße", &[]),
+        ] {
+            let query = SearchQuery { text: text.into(), limit: 99, order, ..SearchQuery::default() };
+            let page = store.search().find(&query, u64::MAX).unwrap();
+            let mut hits: Vec<u128> = page.hits.iter().map(|h| h.entry.0.as_u128() & 0xff).collect();
+            hits.sort_unstable();
+            assert_eq!(hits, is, "{text} {order:?}");
+            if text == "strasse " {
+                let marks = page.hits.iter().map(|h| h.preview[h.mark.0..h.mark.1].to_lowercase());
+                assert!(marks.into_iter().all(|mark| mark == "straße" || mark == "strasse"), "{page:?}");
+            }
+        }
+    }
+}

@@ -7,7 +7,7 @@ use crate::error::Result;
 
 /// Letters of a word that is compared.
 const LETTERS: std::ops::RangeInclusive<usize> = 4..=24;
-/// Words of the index that are compared at most.
+/// Words of the index that are compared at most: the most frequent.
 const COMPARED: i64 = 20_000;
 /// Near words that are returned at most.
 const NEAREST: usize = 8;
@@ -54,15 +54,24 @@ pub(crate) fn near(index: &Connection, word: &str) -> Result<Vec<String>> {
     let (letters, most) = (word.chars().count(), errors(word));
     let end = char::from_u32(u32::from(first) + 1).unwrap_or(first);
     let mut statement = index.prepare_cached(
-        "SELECT word, n FROM vocabulary WHERE word >= ?1 AND word < ?2 AND length(word) BETWEEN ?3 AND ?4 LIMIT ?5",
+        "SELECT word, n FROM vocabulary WHERE word >= ?1 AND word < ?2 AND length(word) BETWEEN ?3 AND ?4
+         ORDER BY n DESC LIMIT ?5",
     )?;
     let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     let (least, longest) = (number(letters.saturating_sub(most)), number(letters + most));
-    let rows = statement
-        .query_map(params![first.to_string(), end.to_string(), least, longest, COMPARED], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
-    Ok(nearest(word, rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter()))
+    // The first letter is seldom wrong.
+    for (from, to) in [(first, end), ('\0', char::MAX)] {
+        let rows = statement
+            .query_map(params![from.to_string(), to.to_string(), least, longest, COMPARED], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let found = nearest(word, rows.into_iter());
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
 }
 
 #[cfg(test)]

@@ -20,6 +20,67 @@ const STOP: &[&str] = &[
     "would", "you", "your",
 ];
 
+/// Letters that are also written as two.
+const LIGATURES: [(char, &str); 5] = [('ß', "ss"), ('æ', "ae"), ('œ', "oe"), ('ﬁ', "fi"), ('ﬂ', "fl")];
+/// Spellings of a word at most.
+const SPELLINGS: usize = 8;
+
+/// A text in lower case without letters that are also written as two: `straße` is `strasse`.
+pub fn unligatured(lower: &str) -> String {
+    LIGATURES.iter().fold(lower.to_owned(), |text, (letter, two)| text.replace(*letter, two))
+}
+
+/// The spellings of a text in lower case: itself first, then those with one letter where it has two, and the other way round.
+pub(crate) fn spellings(lower: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let mut rest = lower;
+    while let Some(c) = rest.chars().next() {
+        let pair = LIGATURES.iter().find(|(letter, two)| c == *letter || rest.starts_with(two));
+        let (as_is, other) = match pair {
+            Some((letter, two)) if c == *letter => (&rest[..c.len_utf8()], (*two).to_owned()),
+            Some((letter, two)) => (&rest[..two.len()], letter.to_string()),
+            None => (&rest[..c.len_utf8()], String::new()),
+        };
+        let mut more = Vec::new();
+        if !other.is_empty() && 2 * all.len() <= SPELLINGS {
+            more.extend(all.iter().map(|before| format!("{before}{other}")));
+        }
+        all.iter_mut().for_each(|text| text.push_str(as_is));
+        all.extend(more);
+        rest = &rest[as_is.len()..];
+    }
+    all
+}
+
+/// A word with the signs that tell it from others, in lower case: `c++`, `c#`, `.net`, `@name`. The index has the word without
+/// them. `None`: it has none, or is more than a word.
+pub fn signed(text: &str) -> Option<String> {
+    let mut pieces = words(text);
+    let (from, to) = pieces.next()?;
+    if pieces.next().is_some() {
+        return None;
+    }
+    let one = |c: &char| ['.', '#', '@', '$'].contains(c);
+    let mut before = text[..from].chars().rev();
+    let first = before.next().filter(one).filter(|c| before.next() != Some(*c));
+    let from = from - first.map_or(0, char::len_utf8);
+    let after = text[to..].chars().take_while(|c| ['+', '#'].contains(c)).map(char::len_utf8).sum::<usize>();
+    let signs = first.is_some() || after > 0;
+    signs.then(|| text[from..to + after].to_lowercase())
+}
+
+/// Whether a text in lower case has a word with its signs, and not only a part of another one. `open`: the word may go on.
+pub(crate) fn holds(lower: &str, signed: &str, open: bool) -> bool {
+    let (first, last) = (signed.chars().next(), signed.chars().next_back());
+    let word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    lower.match_indices(signed).any(|(at, _)| {
+        let before = lower[..at].chars().next_back();
+        let after = lower[at + signed.len()..].chars().next();
+        let ends = if word(last) { open || !word(after) } else { after != last };
+        ends && !(word(first) && word(before))
+    })
+}
+
 /// Whether a word in lower case says nothing about a text.
 pub fn is_stop(word: &str) -> bool {
     STOP.binary_search(&word).is_ok()
@@ -51,6 +112,8 @@ pub(crate) struct Term {
     pub(crate) matching: String,
     /// Words that mean nearly the same, in the syntax of the index; empty: none.
     pub(crate) near: String,
+    /// The word with its signs, which the index does not have, and whether it may go on.
+    pub(crate) signed: Option<(String, bool)>,
 }
 
 impl Words {
@@ -107,7 +170,8 @@ impl Words {
         let last = self.with.len() - 1;
         let mut text: Vec<String> = Vec::new();
         for (n, word) in self.with.iter().enumerate() {
-            text.push(format!("{}{}", quote(&word.text), if n == last && self.open { "*" } else { "" }));
+            let open = n == last && self.open && !ends_with_sign(&word.text);
+            text.push(any_spelling(&word.text, open));
         }
         Some(self.narrowed(&format!("text : ({})", text.join(" AND ")), query))
     }
@@ -122,18 +186,28 @@ impl Words {
         }
         let mut terms: Vec<Term> = Vec::new();
         let mut add = |term: Term| {
-            if !terms.iter().any(|t| t.matching == term.matching) {
+            if !terms.iter().any(|t| (&t.matching, &t.signed) == (&term.matching, &term.signed)) {
                 terms.push(term);
             }
         };
         let last = self.with.len() - 1;
         for (n, part) in self.with.iter().enumerate().filter(|(_, w)| indexed(&w.text)) {
             let open = n == last && self.open;
-            let star = if open { "*" } else { "" };
             let pieces: Vec<&str> = words(&part.text).map(|(a, b)| &part.text[a..b]).collect();
+            if let Some(signed) = signed(&part.text) {
+                let open = open && !ends_with_sign(&signed);
+                let matching = format!("text : {}", any_spelling(&part.text, open));
+                add(Term {
+                    word: signed.clone(),
+                    matching,
+                    near: String::new(),
+                    signed: Some((signed, open)),
+                });
+                continue;
+            }
             if part.quoted || pieces.len() > 1 {
-                let matching = format!("text : {}{star}", quote(&part.text));
-                add(Term { word: part.text.to_lowercase(), matching, near: String::new() });
+                let matching = format!("text : {}", any_spelling(&part.text, open));
+                add(Term { word: part.text.to_lowercase(), matching, near: String::new(), signed: None });
             }
             if part.quoted {
                 continue;
@@ -160,13 +234,14 @@ impl Words {
 
     /// Phrases that a ranked hit must contain, in the syntax of the index.
     pub(crate) fn required(&self) -> Option<String> {
-        let all: Vec<String> = self.with.iter().filter(|w| w.quoted).map(|w| quote(&w.text)).collect();
+        let all: Vec<String> =
+            self.with.iter().filter(|w| w.quoted).map(|w| any_spelling(&w.text, false)).collect();
         (!all.is_empty()).then(|| format!("(text : ({}))", all.join(" AND ")))
     }
 
     /// What an entry must not contain, in the syntax of the index; `None`: nothing.
     pub(crate) fn excluded(&self) -> Option<String> {
-        let all: Vec<String> = self.without.iter().map(|w| quote(w)).collect();
+        let all: Vec<String> = self.unsigned().map(|w| any_spelling(w, false)).collect();
         (!all.is_empty()).then(|| format!("text : ({})", all.join(" OR ")))
     }
 
@@ -176,10 +251,24 @@ impl Words {
         if let Some(tags) = tags(query) {
             all = format!("({all}) AND (tags : ({tags}))");
         }
-        for word in &self.without {
-            all = format!("({all}) NOT (text : {})", quote(word));
+        for word in self.unsigned() {
+            all = format!("({all}) NOT (text : {})", any_spelling(word, false));
         }
         all
+    }
+
+    /// The excluded words that the index has.
+    fn unsigned(&self) -> impl Iterator<Item = &str> {
+        self.without.iter().map(String::as_str).filter(|word| signed(word).is_none())
+    }
+
+    /// Words with signs that a hit must have, and those that it must not have. The index has neither. `all`: a hit has each word,
+    /// not only those in quotation marks.
+    pub(crate) fn with_signs(&self, all: bool) -> (Vec<(String, bool)>, Vec<String>) {
+        let last = self.with.len().saturating_sub(1);
+        let must = self.with.iter().enumerate().filter(|(_, part)| all || part.quoted);
+        let must = must.filter_map(|(n, part)| Some((signed(&part.text)?, n == last && self.open)));
+        (must.collect(), self.without.iter().filter_map(|word| signed(word)).collect())
     }
 }
 
@@ -196,14 +285,18 @@ impl Term {
     }
 
     fn of(lower: &str, open: bool) -> Self {
-        let stem = stem(lower);
         let star = if open { "*" } else { "" };
-        let matching = if stem == lower && !open {
-            format!("{{text stems}} : {}", quote(lower))
-        } else {
-            format!("{{text stems}} : ({}{star} OR {})", quote(lower), quote(&stem))
+        let mut forms: Vec<String> = Vec::new();
+        for word in spellings(lower) {
+            let stem = stem(&word);
+            forms.push(format!("{}{star}", quote(&word)));
+            forms.extend((open || stem != word).then(|| quote(&stem)));
+        }
+        let matching = match forms.as_slice() {
+            [one] => format!("{{text stems}} : {one}"),
+            all => format!("{{text stems}} : ({})", all.join(" OR ")),
         };
-        Self { word: lower.to_owned(), matching, near: String::new() }
+        Self { word: lower.to_owned(), matching, near: String::new(), signed: None }
     }
 }
 
@@ -224,6 +317,22 @@ fn quote(word: &str) -> String {
     format!("\"{}\"", word.replace('"', " "))
 }
 
+/// A word or phrase in each of its spellings, in the syntax of the index. `open`: the last word may be unfinished.
+fn any_spelling(text: &str, open: bool) -> String {
+    let star = if open { "*" } else { "" };
+    let all: Vec<String> =
+        spellings(&text.to_lowercase()).iter().map(|t| format!("{}{star}", quote(t))).collect();
+    match all.as_slice() {
+        [one] => one.clone(),
+        all => format!("({})", all.join(" OR ")),
+    }
+}
+
+/// Whether a word ends with a sign that tells it from others: then it is finished.
+fn ends_with_sign(text: &str) -> bool {
+    text.ends_with(['+', '#'])
+}
+
 /// Whether the index has words of this text. Of a script without spaces it holds whole sentences.
 fn indexed(word: &str) -> bool {
     word.chars().any(char::is_alphanumeric) && !word.chars().any(is_unspaced)
@@ -235,6 +344,54 @@ mod tests {
 
     fn terms(text: &str) -> Vec<String> {
         Words::parse(text).terms().unwrap_or_default().into_iter().map(|t| t.word).collect()
+    }
+
+    #[test]
+    fn a_letter_that_is_also_written_as_two_is_looked_for_in_both_ways() {
+        assert_eq!(spellings("straße"), ["straße", "strasse"]);
+        assert_eq!(spellings("strasse"), ["strasse", "straße"]);
+        assert_eq!(spellings("plain"), ["plain"]);
+        assert_eq!(spellings(""), [""]);
+        for word in ["mississippissssss", "ßßßßßßßßß", "æœﬁﬂß", "ss"] {
+            let all = spellings(word);
+            assert!(all[0] == word && all.len() <= SPELLINGS, "{all:?}");
+            assert!(all.iter().all(|other| unligatured(other) == unligatured(word)), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn signs_that_tell_a_word_from_others_are_known() {
+        for (text, is) in [
+            ("C++", Some("c++")),
+            ("C#", Some("c#")),
+            ("F#", Some("f#")),
+            (".NET", Some(".net")),
+            ("@ann", Some("@ann")),
+            ("#bug", Some("#bug")),
+            ("\"C++\"", Some("c++")),
+            ("(C++)", Some("c++")),
+            ("node.js", None),
+            ("retries?", None),
+            ("done.", None),
+            ("...wait", None),
+            ("a+b", None),
+            ("++", None),
+            ("", None),
+        ] {
+            assert_eq!(signed(text).as_deref(), is, "{text}");
+        }
+        for (text, signed, open, is) in [
+            ("in c++ and", "c++", false, true),
+            ("c++17", "c++", false, true),
+            ("abc++", "c++", false, false),
+            ("c+++", "c++", false, false),
+            ("asp.net", ".net", false, true),
+            (".network", ".net", false, false),
+            (".network", ".net", true, true),
+            ("c", "c++", false, false),
+        ] {
+            assert_eq!(holds(text, signed, open), is, "{text} {signed}");
+        }
     }
 
     #[test]

@@ -103,14 +103,6 @@ impl Unfinished<'_> {
         get(self.store, "asks", session, head, |_| {})
     }
 
-    /// Deletes the waiting questions of all heads of a session.
-    pub fn clear_asks(&self, session: SessionId) -> Ticket<()> {
-        self.store.write(move |conn| {
-            conn.execute("DELETE FROM asks WHERE session = ?1", params![session.0])?;
-            Ok(())
-        })
-    }
-
     /// Adds the body of an entry to a head that no agent of this process has open; it is appended when the head is
     /// opened.
     pub fn add_pending(&self, session: SessionId, head: &str, body: EntryBody) -> Ticket<()> {

@@ -8,14 +8,6 @@ use crate::handles::Rules;
 use crate::write::ticket::Ticket;
 
 impl Rules<'_> {
-    /// Deletes the rules of a session: an imported session has no permissions.
-    pub fn clear(&self, session: SessionId) -> Ticket<()> {
-        self.store.write(move |conn| {
-            conn.execute("DELETE FROM rules WHERE session = ?1", [session.0])?;
-            Ok(())
-        })
-    }
-
     /// Adds a rule, in the syntax of `permit`.
     pub fn add(&self, session: SessionId, rule: &str) -> Ticket<()> {
         let (rule, now) = (rule.to_owned(), self.store.now());

@@ -1,6 +1,7 @@
 //! Exports a session as JSONL, with those of its agents, from one state of the database. The format is in
 //! [`crate::transfer::lines`].
 
+use std::collections::HashSet;
 use std::io::{BufWriter, Write};
 
 use crate::error::{Result, StoreError};
@@ -14,8 +15,7 @@ use crate::tree::entries::{COLUMNS, Raw};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tiller_protocol::PermissionOutcome;
-use tiller_protocol::SessionId;
+use tiller_protocol::{EntryId, PermissionOutcome, SessionId};
 
 fn raw(text: String) -> Result<Box<RawValue>> {
     Ok(RawValue::from_string(text)?)
@@ -79,7 +79,7 @@ impl Lines<'_> {
         self.all(
             conn,
             session,
-            "SELECT kind, entry, call, op, before, after, files, time FROM steps WHERE session = ?1 ORDER BY id",
+            "SELECT kind, entry, call, op, before, after, files, time, began FROM steps WHERE session = ?1 ORDER BY id",
             step_line,
         )?;
         let waiting =
@@ -132,6 +132,23 @@ impl Lines<'_> {
 }
 
 impl Transfer<'_> {
+    /// The ids of all entries that an export of a session has.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn entries_of(&self, session: SessionId) -> Result<HashSet<EntryId>> {
+        self.store.read(|conn| {
+            let mut all = HashSet::new();
+            for of in family::below(conn, session)?.into_iter().chain([session]) {
+                let mut statement = conn.prepare_cached("SELECT id FROM entries WHERE session = ?1")?;
+                for id in statement.query_map(params![of.0], |r| r.get(0))? {
+                    all.insert(EntryId(id?));
+                }
+            }
+            Ok(all)
+        })
+    }
+
     /// Writes a session and the sessions of its agents to `out`; returns the number of lines.
     ///
     /// # Errors
@@ -158,7 +175,7 @@ impl Transfer<'_> {
 fn about(conn: &Connection, session: SessionId) -> Result<SessionLine> {
     conn.query_row(
         "SELECT id, project, title, created, used, model, profile, head, budget, archived, spawned_by, cost,
-               preview FROM sessions WHERE id = ?1",
+               preview, origin, git_branch FROM sessions WHERE id = ?1",
         params![session.0],
         |r| {
             Ok(SessionLine {
@@ -175,6 +192,8 @@ fn about(conn: &Connection, session: SessionId) -> Result<SessionLine> {
                 spawned_by: r.get(10)?,
                 cost: r.get(11)?,
                 preview: r.get(12)?,
+                origin: r.get(13)?,
+                git_branch: r.get(14)?,
             })
         },
     )
@@ -224,6 +243,7 @@ fn step_line(r: &Row<'_>) -> Result<Line> {
         after: r.get(5)?,
         files: raw(r.get(6)?)?,
         time: r.get(7)?,
+        began: r.get(8)?,
     }))
 }
 
@@ -289,6 +309,9 @@ fn workflow_step_line(r: &Row<'_>) -> Result<Line> {
     }))
 }
 
+#[cfg(test)]
+#[path = "columns_tests.rs"]
+mod columns_tests;
 #[cfg(test)]
 #[path = "export_tests.rs"]
 mod tests;

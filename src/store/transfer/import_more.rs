@@ -3,16 +3,16 @@
 
 use std::collections::HashSet;
 use std::io::BufRead;
-use tiller_protocol::BranchName;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use tiller_protocol::{EntryBody, SessionId};
+use tiller_protocol::{BranchName, EntryBody, SessionId};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
 use crate::handles::Transfer;
-use crate::transfer::import::Imported;
-use crate::transfer::lines::{EntryLine, HeadLine, Line, SessionLines, TagLine, parse, wrong};
+use crate::transfer::import::{Imported, Withheld, changed};
+use crate::transfer::lines::{EntryLine, FileLine, HeadLine, Line, ParsedLine, TagLine, each, wrong};
+use crate::transfer::source::{Ids, ImportSource};
 use crate::tree::entries::{self, Raw, as_written, distrust, read_body};
 use crate::write::ticket::Ticket;
 use crate::{session::sessions, tree::heads};
@@ -24,58 +24,60 @@ impl Transfer<'_> {
     /// Errors of the ticket: [`StoreError::NoSession`]; [`StoreError::Conflict`] when the file has an entry that
     /// differs from the one here, or contains more than one session; [`StoreError::Import`].
     pub fn import_more(&self, input: &mut dyn BufRead) -> Ticket<Imported> {
-        let mut sheets = match parse(input) {
-            Ok(parsed) => parsed,
-            Err(error) => return Ticket::ready(Err(error)),
-        };
-        let Some(sheet) = sheets.pop().filter(|_| sheets.is_empty()) else {
-            return Ticket::ready(Err(StoreError::Conflict(
-                "the file contains more than one session".into(),
-            )));
-        };
-        self.store.write(move |conn| add(conn, &sheet))
+        let mut bytes = Vec::new();
+        match input.read_to_end(&mut bytes) {
+            Ok(_) => self.import_more_from(ImportSource::Bytes(bytes)),
+            Err(error) => Ticket::ready(Err(wrong(1, error))),
+        }
+    }
+
+    /// As [`Self::import_more`]. The file is read twice, a line at a time; one that changes in between is an error.
+    pub fn import_more_from(&self, mut source: ImportSource) -> Ticket<Imported> {
+        match source.start().and_then(|mut input| Ids::read(&mut *input, None)) {
+            Ok(ids) if ids.sessions.len() > 1 => {
+                Ticket::ready(Err(StoreError::Conflict("the file contains more than one session".into())))
+            }
+            Ok(ids) => self.store.write(move |conn| add(conn, &mut source, &ids)),
+            Err(error) => Ticket::ready(Err(error)),
+        }
     }
 }
 
-fn add(conn: &Connection, sheet: &SessionLines) -> Result<Imported> {
-    let SessionLines { session: header, lines } = sheet;
-    let session = SessionId(header.id);
-    sessions::must_exist(conn, session)?;
+fn add(conn: &Connection, source: &mut ImportSource, ids: &Ids) -> Result<Imported> {
+    let session = SessionId(ids.sessions.first().copied().unwrap_or_default());
     let (mut fresh, mut cost) = (0_u64, None::<u64>);
-    for parsed in lines {
-        let (Line::Entry(line), Some(body)) = (&parsed.line, &parsed.body) else { continue };
-        if known(conn, session, line, body)? {
-            continue;
-        }
-        let mut raw = Raw {
-            id: line.id,
-            parent: line.parent,
-            session: session.0,
-            agent: line.agent.clone(),
-            time: line.time,
-            payload: as_written(body, line.body.get())?,
-            sum: Vec::new(),
-            snapshot: line.snapshot.clone(),
-            imported: true,
+    let (mut header, mut places) = (None, Vec::new());
+    let hash = each(&mut *source.start()?, |line| {
+        let row = match line {
+            FileLine::Session(head) => {
+                header = Some(head);
+                return sessions::must_exist(conn, session);
+            }
+            FileLine::Row(row) => *row,
         };
-        raw.sum = raw.checksum();
-        entries::insert(conn, &raw, body, None).map_err(|e| match e {
-            e if e.is_trouble() => e,
-            e => wrong(parsed.number, e),
-        })?;
-        fresh += 1;
-        if let EntryBody::Assistant { cost: Some(paid), .. } = body {
-            cost = Some(cost.unwrap_or(0).saturating_add(paid.0));
+        match row {
+            ParsedLine { line: Line::Entry(line), body: Some(body), number } => {
+                let added = put(conn, session, (&line, &body, number))?;
+                fresh += u64::from(added);
+                if let (true, EntryBody::Assistant { cost: Some(paid), .. }) = (added, body) {
+                    cost = Some(cost.unwrap_or(0).saturating_add(paid.0));
+                }
+            }
+            ParsedLine { line: line @ (Line::Head(_) | Line::Tag(_)), .. } => places.push(line),
+            _ => {}
         }
-    }
+        Ok(())
+    })?;
+    let header = header.filter(|_| ids.hash == Some(hash)).ok_or_else(changed)?;
     if fresh == 0 {
-        return Ok(Imported { session, entries: 0, others: 0 });
+        return Ok(Imported { session, entries: 0, others: 0, withheld: Withheld::default() });
     }
-    let ours: HashSet<Uuid> = sheet.entries();
-    for parsed in lines {
-        match &parsed.line {
-            Line::Head(head) => go_on(conn, session, head, &ours)?,
-            Line::Tag(tag) => name(conn, session, tag, &ours)?,
+    let none = HashSet::new();
+    let ours = ids.entries.first().unwrap_or(&none);
+    for place in &places {
+        match place {
+            Line::Head(head) => go_on(conn, session, head, ours)?,
+            Line::Tag(tag) => name(conn, session, tag, ours)?,
             _ => {}
         }
     }
@@ -90,7 +92,35 @@ fn add(conn: &Connection, sheet: &SessionLines) -> Result<Imported> {
             cost.map(|c| i64::try_from(c).unwrap_or(i64::MAX)),
         ],
     )?;
-    Ok(Imported { session, entries: fresh, others: 0 })
+    Ok(Imported { session, entries: fresh, others: 0, withheld: Withheld::default() })
+}
+
+/// Adds an entry of a line of the file. False: it exists here.
+fn put(
+    conn: &Connection,
+    session: SessionId,
+    (line, body, number): (&EntryLine, &EntryBody, usize),
+) -> Result<bool> {
+    if known(conn, session, line, body)? {
+        return Ok(false);
+    }
+    let mut raw = Raw {
+        id: line.id,
+        parent: line.parent,
+        session: session.0,
+        agent: line.agent.clone(),
+        time: line.time,
+        payload: as_written(body, line.body.get())?,
+        sum: Vec::new(),
+        snapshot: line.snapshot.clone(),
+        imported: true,
+    };
+    raw.sum = raw.checksum();
+    entries::insert(conn, &raw, body, None).map_err(|e| match e {
+        e if e.is_trouble() => e,
+        e => wrong(number, e),
+    })?;
+    Ok(true)
 }
 
 /// Whether an entry exists here, with the same content as in the file.

@@ -8,16 +8,20 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::StepFile;
-use tiller_protocol::{Ask, EntryBody, EntryId, Op, OpId, Queued, SessionId, Time, TodoItem};
+use tiller_protocol::{AgentId, Ask, EntryBody, EntryId, Op, OpId, Queued, SessionId, Time, TodoItem};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::transfer::lines::{AgentLine, Line, ParsedLine, SessionLines, StepLine, Waiting, wrong};
+use crate::session::agents::AgentRow;
+use crate::session::made_by::MadeBy;
+use crate::transfer::import::{ImportAs, Withheld};
+use crate::transfer::lines::{AgentLine, Line, ParsedLine, SessionLine, StepLine, Waiting, wrong};
 use crate::tree::entries::{self, Raw, as_written};
 
 /// Inserts the rows of one session.
 pub(crate) struct Rows<'a> {
     pub(crate) conn: &'a Connection,
+    pub(crate) how: ImportAs,
     /// Old ids → new ones; empty when ids are kept.
     pub(crate) fresh: &'a HashMap<Uuid, Uuid>,
     /// The session's entries, by their old ids.
@@ -28,6 +32,10 @@ pub(crate) struct Rows<'a> {
     pub(crate) todos: HashMap<i64, i64>,
     /// By its new id.
     pub(crate) session: SessionId,
+    /// The session's current head.
+    pub(crate) current: String,
+    /// Number of the next row. Positions of waiting items only need to be ascending.
+    pub(crate) place: i64,
 }
 
 impl Rows<'_> {
@@ -44,14 +52,25 @@ impl Rows<'_> {
         EntryId(self.id(old.0))
     }
 
-    /// Inserts the session and everything that belongs to it.
-    pub(crate) fn add(&mut self, sheet: &SessionLines, spawned_by: Option<Uuid>) -> Result<()> {
-        let head = &sheet.session;
+    /// Inserts the session itself.
+    pub(crate) fn begin(
+        &self,
+        head: &SessionLine,
+        spawned_by: Option<Uuid>,
+        withheld: &mut Withheld,
+    ) -> Result<()> {
+        let profile =
+            if self.how.rights { head.profile.as_str() } else { withheld.profile(&head.profile).name() };
+        // A session that is not kept would be removed at the next start.
+        let origin = match MadeBy::of(&head.origin) {
+            MadeBy::Person => MadeBy::Person,
+            MadeBy::Exec | MadeBy::Ephemeral => MadeBy::Exec,
+        };
         self.conn.execute(
             "INSERT INTO sessions(id, project, title, created, used, used_order, model, profile, head, budget,
-               archived, spawned_by, entries, cost, preview)
+               archived, spawned_by, entries, cost, preview, origin, git_branch)
              VALUES(?1, ?2, ?3, ?4, ?5, 1 + (SELECT coalesce(max(used_order), 0) FROM sessions), ?6, ?7, ?8, ?9, ?10,
-               ?11, ?12, ?13, ?14)",
+               ?11, ?12, ?13, ?14, ?15, ?16)",
             params![
                 self.session.0,
                 head.project,
@@ -59,7 +78,7 @@ impl Rows<'_> {
                 head.created,
                 head.used,
                 head.model,
-                head.profile,
+                profile,
                 head.head,
                 head.budget,
                 i64::from(head.archived != 0),
@@ -67,33 +86,28 @@ impl Rows<'_> {
                 i64::try_from(self.ours.len()).unwrap_or(i64::MAX),
                 head.cost,
                 head.preview,
+                origin.name(),
+                head.git_branch,
             ],
         )?;
-        for (place, parsed) in (0..).zip(&sheet.lines) {
-            // Positions of waiting items only need to be ascending.
-            self.row(&head.head, parsed, place).map_err(|e| match e {
-                error if error.is_trouble() => error,
-                StoreError::Conflict(detail) => {
-                    StoreError::Conflict(format!("line {}: {detail}", parsed.number))
-                }
-                error => wrong(parsed.number, error),
-            })?;
-        }
         Ok(())
     }
 
-    fn row(&mut self, current: &str, parsed: &ParsedLine, place: i64) -> Result<()> {
-        let (conn, session) = (self.conn, self.session);
+    /// Inserts what a line states. Rights that are not taken are counted.
+    pub(crate) fn row(&mut self, parsed: &ParsedLine, withheld: &mut Withheld) -> Result<()> {
+        self.place += 1;
+        self.add(parsed, withheld).map_err(|e| match e {
+            error if error.is_trouble() => error,
+            StoreError::Conflict(detail) => StoreError::Conflict(format!("line {}: {detail}", parsed.number)),
+            error => wrong(parsed.number, error),
+        })
+    }
+
+    fn add(&mut self, parsed: &ParsedLine, withheld: &mut Withheld) -> Result<()> {
+        let (conn, session, place) = (self.conn, self.session, self.place);
         let wait = |table, line: &Waiting, body: &str| {
-            crate::session::queue::put_one(
-                conn,
-                table,
-                session,
-                line.head.as_deref().unwrap_or(current),
-                place,
-                body,
-                true,
-            )
+            let head = line.head.as_deref().unwrap_or(&self.current);
+            crate::session::queue::put_one(conn, table, session, head, place, body, true)
         };
         match &parsed.line {
             Line::Todo { n, entry, list } => {
@@ -136,7 +150,14 @@ impl Rows<'_> {
                 crate::session::ops::insert(conn, &self.op(op, session))?;
             }
             Line::Queued(line) => wait("queue", line, check::<Queued>(&line.body)?)?,
-            Line::Ask(line) => wait("asks", line, check::<Ask>(&line.body)?)?,
+            Line::Ask(line) => {
+                let body = check::<Ask>(&line.body)?;
+                if self.how.rights {
+                    wait("asks", line, body)?;
+                } else {
+                    withheld.asks += 1;
+                }
+            }
             Line::Pending(line) => wait("pending", line, check::<EntryBody>(&line.body)?)?,
             Line::Audit(a) => {
                 crate::audit::insert(
@@ -178,6 +199,7 @@ impl Rows<'_> {
                 ])?;
             }
             Line::Prompt { time, text } => crate::session::history::insert(conn, session, text, Time(*time))?,
+            Line::Rule { .. } if !self.how.rights => withheld.rules += 1,
             Line::Rule { time, text } => {
                 conn.execute(
                     "INSERT INTO rules(session, time, body) VALUES(?1, ?2, ?3)",
@@ -219,7 +241,15 @@ impl Rows<'_> {
         {
             return Err(StoreError::Record(format!("agent {} belongs to another session", agent.name)));
         }
-        let report = agent.report.as_deref().map(|r| self.renamed(r)).transpose()?;
+        let mut row = AgentColumns {
+            brief: self.renamed(&agent.brief)?,
+            state: agent.state.clone(),
+            report: agent.report.as_deref().map(|r| self.renamed(r)).transpose()?,
+            announced: agent.announced,
+        };
+        if let Some(clean) = self.how.agent {
+            row = row.cleaned(self.session, agent, own, clean)?;
+        }
         self.conn
             .prepare_cached(
                 "INSERT INTO agents(root, name, session, brief, state, report, announced, created)
@@ -229,10 +259,10 @@ impl Rows<'_> {
                 self.session.0,
                 agent.name,
                 own.0,
-                self.renamed(&agent.brief)?,
-                agent.state,
-                report,
-                agent.announced,
+                row.brief,
+                row.state,
+                row.report,
+                row.announced,
                 agent.created
             ])?;
         Ok(())
@@ -277,8 +307,8 @@ impl Rows<'_> {
         let files = check::<Vec<StepFile>>(&step.files)?;
         self.conn
             .prepare_cached(
-                "INSERT INTO steps(session, kind, entry, call, op, before, after, files, time)
-                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT INTO steps(session, kind, entry, call, op, before, after, files, time, began)
+                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?
             .execute(params![
                 session.0,
@@ -289,7 +319,8 @@ impl Rows<'_> {
                 step.before,
                 step.after,
                 files,
-                step.time
+                step.time,
+                step.began
             ])?;
         Ok(())
     }
@@ -346,6 +377,42 @@ impl Rows<'_> {
             change,
             ..op
         }
+    }
+}
+
+/// The columns of an agent that an import may change.
+struct AgentColumns {
+    brief: String,
+    state: String,
+    report: Option<String>,
+    announced: bool,
+}
+
+impl AgentColumns {
+    /// The columns as `clean` leaves them.
+    fn cleaned(
+        self,
+        root: SessionId,
+        line: &AgentLine,
+        own: SessionId,
+        clean: fn(AgentRow) -> AgentRow,
+    ) -> Result<Self> {
+        let row = clean(AgentRow {
+            root,
+            id: AgentId(line.name.clone()),
+            session: own,
+            brief: serde_json::from_str(&self.brief)?,
+            state: crate::session::agents::state(self.state),
+            report: self.report.as_deref().map(serde_json::from_str).transpose()?,
+            announced: self.announced,
+            created: Time(line.created),
+        });
+        Ok(Self {
+            brief: row.brief.to_string(),
+            state: serde_json::to_value(row.state)?.as_str().unwrap_or_default().to_owned(),
+            report: row.report.as_ref().map(Value::to_string),
+            announced: row.announced,
+        })
     }
 }
 

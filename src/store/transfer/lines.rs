@@ -24,7 +24,7 @@ use std::io::BufRead;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tiller_protocol::PermissionOutcome;
-use tiller_protocol::{EntryBody, EntryId, Message, SessionId};
+use tiller_protocol::{EntryBody, Message};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
@@ -55,6 +55,11 @@ pub(crate) struct SessionLine {
     pub(crate) spawned_by: Option<Uuid>,
     pub(crate) cost: Option<i64>,
     pub(crate) preview: String,
+    /// What made it, unless a person did. Missing in older files, as the git branch.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) origin: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) git_branch: String,
 }
 
 /// Unsent text.
@@ -147,6 +152,8 @@ pub(crate) struct StepLine {
     pub(crate) after: String,
     pub(crate) files: Box<RawValue>,
     pub(crate) time: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) began: Option<i64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -240,65 +247,35 @@ pub(crate) struct ParsedLine {
     pub(crate) body: Option<EntryBody>,
 }
 
-/// One session of a file.
-pub(crate) struct SessionLines {
-    pub(crate) session: SessionLine,
-    pub(crate) lines: Vec<ParsedLine>,
-}
-
-impl SessionLines {
-    /// The ids of its entries.
-    pub(crate) fn entries(&self) -> HashSet<Uuid> {
-        let ids = self
-            .lines
-            .iter()
-            .filter_map(|p| if let Line::Entry(entry) = &p.line { Some(entry.id) } else { None });
-        ids.collect()
-    }
-}
-
-/// The session and the entries of an export file. `None`: it is not an export.
-pub fn exported(bytes: &[u8]) -> Option<(SessionId, HashSet<EntryId>)> {
-    let sheets = parse(&mut &bytes[..]).ok()?;
-    let id = SessionId(sheets.first()?.session.id);
-    Some((id, sheets.iter().flat_map(SessionLines::entries).map(EntryId).collect()))
-}
-
 pub(crate) fn wrong(line: usize, detail: impl std::fmt::Display) -> StoreError {
     StoreError::Import { line, detail: detail.to_string() }
 }
 
-/// Parses a whole file and checks each line by itself. The first session is the exported one, the others were started
-/// by it or below it; no session id may occur twice.
-pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<SessionLines>> {
-    use std::io::Read;
-    let mut sheets: Vec<SessionLines> = Vec::new();
+/// A line of a file.
+pub(crate) enum FileLine {
+    /// The lines of a session begin: the exported one first, then those that were started by it or below it.
+    Session(Box<SessionLine>),
+    Row(Box<ParsedLine>),
+}
+
+/// Calls `take` with each line of a file, which is checked by itself. No session id may occur twice. Returns the hash of the
+/// file.
+pub(crate) fn each(
+    input: &mut dyn BufRead,
+    mut take: impl FnMut(FileLine) -> Result<()>,
+) -> Result<blake3::Hash> {
     let mut seen = HashSet::new();
-    let mut text = String::new();
-    for number in 1.. {
-        text.clear();
-        let read = (&mut *input).take(LINE).read_line(&mut text).map_err(|e| wrong(number, e))?;
-        if read == 0 {
-            break;
-        }
-        if !text.ends_with('\n') && text.len() as u64 >= LINE {
-            return Err(wrong(number, "the line is too long"));
-        }
-        let line = text.trim();
-        if line.is_empty() {
-            continue;
-        }
-        let next = match sheets.last_mut() {
-            None => {
-                let first: Header = serde_json::from_str(line)
-                    .map_err(|e| wrong(number, format!("not the start of an exported session: {e}")))?;
-                if first.tiller != "session" || first.version > VERSION {
-                    return Err(wrong(number, format!("version {} is newer than {VERSION}", first.version)));
-                }
-                first.session
+    let hash = texts(input, |line, number| {
+        let next = if seen.is_empty() {
+            let first: Header = serde_json::from_str(line)
+                .map_err(|e| wrong(number, format!("not the start of an exported session: {e}")))?;
+            if first.tiller != "session" || first.version > VERSION {
+                return Err(wrong(number, format!("version {} is newer than {VERSION}", first.version)));
             }
-            Some(sheet) => match serde_json::from_str(line).map_err(|e| wrong(number, e))? {
-                Line::Session(session) => *session,
+            Box::new(first.session)
+        } else {
+            match serde_json::from_str(line).map_err(|e| wrong(number, e))? {
+                Line::Session(session) => session,
                 line => {
                     let body = match &line {
                         Line::Entry(entry) => {
@@ -306,15 +283,39 @@ pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<SessionLines>> {
                         }
                         _ => None,
                     };
-                    sheet.lines.push(ParsedLine { line, number, body });
-                    continue;
+                    return take(FileLine::Row(Box::new(ParsedLine { line, number, body })));
                 }
-            },
+            }
         };
         if !seen.insert(next.id) {
             return Err(wrong(number, format!("session {} appears twice", next.id)));
         }
-        sheets.push(SessionLines { session: next, lines: Vec::new() });
+        take(FileLine::Session(next))
+    })?;
+    if seen.is_empty() { Err(wrong(1, "the file is empty")) } else { Ok(hash) }
+}
+
+/// Calls `take` with the text and the number of each line that is not blank. Returns the hash of the file.
+pub(crate) fn texts(
+    input: &mut dyn BufRead,
+    mut take: impl FnMut(&str, usize) -> Result<()>,
+) -> Result<blake3::Hash> {
+    use std::io::Read;
+    let mut hasher = blake3::Hasher::new();
+    let mut text = String::new();
+    for number in 1.. {
+        text.clear();
+        let read = (&mut *input).take(LINE).read_line(&mut text).map_err(|e| wrong(number, e))?;
+        if read == 0 {
+            break;
+        }
+        hasher.update(text.as_bytes());
+        if !text.ends_with('\n') && text.len() as u64 >= LINE {
+            return Err(wrong(number, "the line is too long"));
+        }
+        if !text.trim().is_empty() {
+            take(text.trim(), number)?;
+        }
     }
-    if sheets.is_empty() { Err(wrong(1, "the file is empty")) } else { Ok(sheets) }
+    Ok(hasher.finalize())
 }

@@ -5,3 +5,4 @@ pub(crate) mod import;
 pub(crate) mod import_more;
 pub(crate) mod import_rows;
 pub(crate) mod lines;
+pub(crate) mod source;

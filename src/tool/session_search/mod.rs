@@ -206,7 +206,11 @@ fn keywords_only(page: &SearchPage, order: SearchOrder) -> String {
 }
 
 fn suggestion(page: &SearchPage) -> String {
-    page.suggestion.as_ref().map_or_else(String::new, |text| format!("did you mean: {}\n", text.trim()))
+    match (&page.instead, &page.suggestion) {
+        (Some(text), _) => format!("nothing for these words: the hits are for \"{}\"\n", text.trim()),
+        (None, Some(text)) => format!("did you mean: {}\n", text.trim()),
+        (None, None) => String::new(),
+    }
 }
 
 #[cfg(test)]

@@ -9,14 +9,15 @@ mod pi;
 mod talk;
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufRead as _, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tiller_permit::Redactor;
-use tiller_protocol::{Notice, NoticeKind, Profile, SessionId};
-use tiller_store::{ImportIds, Store, StoreError};
+use tiller_protocol::{Notice, NoticeKind, SessionId};
+use tiller_store::{ImportAs, ImportIds, ImportSource, Imported, Store, StoreError, Withheld};
 
 use self::talk::Conversation;
 use crate::app::Setup;
@@ -47,6 +48,8 @@ const FORMATS: &[Format] = &[
 
 /// Number of lines at the beginning of a file by which its format is detected.
 const LOOK: usize = 20;
+/// Bytes of these lines that are read.
+const LOOK_BYTES: u64 = 64 << 20;
 /// Maximum depth of folders.
 const DEEP: usize = 16;
 
@@ -59,6 +62,9 @@ pub struct Import {
     /// Import as a separate session even if it already exists
     #[arg(long)]
     copy: bool,
+    /// The file is mine: keep the permission mode, permission rules and open questions of its sessions
+    #[arg(long)]
+    mine: bool,
 }
 
 /// The result of a file.
@@ -70,6 +76,14 @@ struct ImportedFile {
     /// Entries that existed before, if the session was here already; `entries` is the number of new ones.
     here: Option<u64>,
     report: Option<Report>,
+    withheld: Withheld,
+}
+
+impl ImportedFile {
+    /// A session that was here already and got `entries` more.
+    fn continued(session: SessionId, entries: u64, here: u64, report: Option<Report>) -> Self {
+        Self { session, entries, others: 0, here: Some(here), report, withheld: Withheld::default() }
+    }
 }
 
 /// The report about a transcript of another program.
@@ -86,7 +100,7 @@ pub(crate) fn run(setup: &Setup, store: &Store, what: &Import, json: bool) -> Re
     if what.file.is_dir() {
         return folder(setup, store, what, json);
     }
-    let came = one(setup, store, &what.file, what.copy)?;
+    let came = one(setup, store, &what.file, what)?;
     say(&report_text(&what.file, &came, json))
 }
 
@@ -106,7 +120,7 @@ fn folder(setup: &Setup, store: &Store, what: &Import, json: bool) -> Result<Exi
     }
     let (mut new, mut here, mut more, mut failed) = (0, 0, 0, 0);
     for file in &files {
-        match one(setup, store, file, what.copy) {
+        match one(setup, store, file, what) {
             Ok(came) => {
                 if came.here.is_some() && came.entries > 0 {
                     more += 1;
@@ -158,17 +172,17 @@ fn unreadable(file: &Path, error: &std::io::Error) -> Notice {
     )
 }
 
-fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<ImportedFile, Notice> {
-    let mut bytes = Vec::new();
-    let read = if file.as_os_str() == "-" {
-        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ())
-    } else {
-        std::fs::read(file).map(|b| bytes = b)
-    };
-    read.map_err(|e| unreadable(file, &e))?;
+fn one(setup: &Setup, store: &Store, file: &Path, what: &Import) -> Result<ImportedFile, Notice> {
+    let mut source = ImportSource::File(opened(setup, file).map_err(|e| unreadable(file, &e))?);
+    let first = first_lines(&mut source).map_err(|e| unreadable(file, &e))?;
     let mut report = None;
-    if let Some(format) = format_of(&bytes) {
-        let (lines, told) = translate(format, &bytes, &setup.project_name(), &setup.redactor);
+    if let Some(format) = format_of(&first) {
+        let (lines, told) = {
+            let mut bytes = Vec::new();
+            let read = source.start().map_err(std::io::Error::other);
+            read.and_then(|mut r| r.read_to_end(&mut bytes)).map_err(|e| unreadable(file, &e))?;
+            translate(format, &bytes, &setup.project_name(), &setup.redactor)
+        };
         let Some(lines) = lines else {
             return Err(Notice::new(
                 NoticeKind::User,
@@ -176,48 +190,68 @@ fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<Imported
             )
             .hint("It contains settings of that program but no conversation."));
         };
-        (bytes, report) = (lines.into_bytes(), Some(told));
-    } else if !ours(&bytes) {
+        (source, report) = (ImportSource::Bytes(lines.into_bytes()), Some(told));
+    } else if !ours(&first) {
         let name = if file.as_os_str() == "-" { "standard input".into() } else { file.display().to_string() };
         return Err(Notice::new(NoticeKind::User, format!("{name} is not a session that Tiller can read."))
             .hint("It must come from 'tiller sessions export' (JSON lines), or be a transcript of Claude Code, Codex or Pi."));
     }
-    if !copy && let Some(there) = there(store, &bytes)? {
+    if !what.copy
+        && let Some(there) = there(store, &mut source)?
+    {
         let StoredSession { id, here, missing, .. } = there;
         if missing == 0 {
-            return Ok(ImportedFile { session: id, entries: 0, others: 0, here: Some(here), report });
+            return Ok(ImportedFile::continued(id, 0, here, report));
         }
         // Export files also contain state that cannot be merged: the queue, the log, file states.
         if report.is_none() {
             return Err(there.notice(file));
         }
-        let more = store.transfer().import_more(&mut &bytes[..]).wait();
+        let more = store.transfer().import_more_from(source).wait();
         let more = more.map_err(|e| match e {
             StoreError::Conflict(_) => there.notice(file),
             e => e.notice(),
         })?;
-        return Ok(ImportedFile { session: id, entries: more.entries, others: 0, here: Some(here), report });
+        return Ok(ImportedFile::continued(id, more.entries, here, report));
     }
-    let keep = if copy { ImportIds::Fresh } else { ImportIds::Keep };
-    let done = store.transfer().import(&mut &bytes[..], keep).wait().map_err(|e| e.notice())?;
-    quiet(store, done.session).map_err(|e| e.notice())?;
-    Ok(ImportedFile { session: done.session, entries: done.entries, others: done.others, here: None, report })
+    let how = ImportAs {
+        ids: if what.copy { ImportIds::Fresh } else { ImportIds::Keep },
+        rights: what.mine,
+        agent: Some(tiller_agents::from_elsewhere),
+    };
+    let Imported { session, entries, others, withheld } =
+        store.transfer().import_from(source, how).wait().map_err(|e| e.notice())?;
+    Ok(ImportedFile { session, entries, others, here: None, report, withheld })
 }
 
-/// Removes what was allowed elsewhere: permission rules and open questions are dropped, the asking profile is set, and
-/// agents work in this session's folder.
-fn quiet(store: &Store, session: SessionId) -> Result<(), StoreError> {
-    let mut all = store.agents().sessions_below(session)?;
-    all.push(session);
-    for id in all {
-        store.rules().clear(id).wait()?;
-        store.unfinished().clear_asks(id).wait()?;
-        store.sessions().set_profile(id, Profile::Ask).wait()?;
-        for agent in store.agents().list(id)? {
-            store.agents().put(tiller_agents::from_elsewhere(agent)).wait()?;
+/// The file. What can be read once only (standard input, a pipe) is copied first, into a file without a name.
+fn opened(setup: &Setup, file: &Path) -> std::io::Result<File> {
+    let mut input: Box<dyn Read> = if file.as_os_str() == "-" {
+        Box::new(std::io::stdin().lock())
+    } else {
+        let opened = File::open(file)?;
+        if opened.metadata()?.is_file() {
+            return Ok(opened);
         }
+        Box::new(opened)
+    };
+    let mut copy = tempfile::tempfile_in(&setup.places.data)?;
+    std::io::copy(&mut input, &mut copy)?;
+    Ok(copy)
+}
+
+/// The first lines, by which a format is detected.
+fn first_lines(source: &mut ImportSource) -> std::io::Result<Vec<u8>> {
+    let mut input = source.start().map_err(std::io::Error::other)?.take(LOOK_BYTES);
+    let (mut bytes, mut lines) = (Vec::new(), 0);
+    while lines < LOOK {
+        let from = bytes.len();
+        if input.read_until(b'\n', &mut bytes)? == 0 {
+            break;
+        }
+        lines += usize::from(!bytes[from..].trim_ascii().is_empty());
     }
-    Ok(())
+    Ok(bytes)
 }
 
 /// Whether it begins like an export file. Later errors are reported with their line.
@@ -268,8 +302,26 @@ fn translate(
     (build::lines(format.name, talk), report)
 }
 
+/// One line about the rights that were not taken; empty: there were none.
+fn withheld_text(withheld: &Withheld) -> String {
+    let Withheld { profiles, rules, asks } = withheld;
+    let mut parts: Vec<String> = profiles
+        .iter()
+        .map(|(name, n)| match n {
+            1 => format!("the profile '{}' (it is 'ask' here)", one_line(name)),
+            n => format!("the profile '{}' of {n} sessions (it is 'ask' here)", one_line(name)),
+        })
+        .collect();
+    parts.extend((*rules > 0).then(|| format!("{rules} permission rule(s)")));
+    parts.extend((*asks > 0).then(|| format!("{asks} open question(s)")));
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!("  Not taken from the file: {}. --mine takes them from a file of yours.\n", parts.join(", "))
+}
+
 fn report_text(file: &Path, came: &ImportedFile, json: bool) -> String {
-    let ImportedFile { session, entries, others, here, report } = came;
+    let ImportedFile { session, entries, others, here, report, withheld } = came;
     if json {
         let mut row = json!({"session": session, "entries": entries, "file": file.display().to_string()});
         if let Some(here) = here {
@@ -277,6 +329,10 @@ fn report_text(file: &Path, came: &ImportedFile, json: bool) -> String {
         }
         if *others > 0 {
             row["agents"] = json!(others);
+        }
+        if *withheld != Withheld::default() {
+            let Withheld { profiles, rules, asks } = withheld;
+            row["withheld"] = json!({"profiles": profiles, "rules": rules, "questions": asks});
         }
         if let Some(r) = report {
             let broken: Vec<Value> =
@@ -296,7 +352,8 @@ fn report_text(file: &Path, came: &ImportedFile, json: bool) -> String {
             1 => ", including one agent's".into(),
             n => format!(", including those of {n} agents"),
         };
-        return format!("Imported session {session} with {entries} entries{agents}.\n");
+        let kept_out = withheld_text(withheld);
+        return format!("Imported session {session} with {entries} entries{agents}.\n{kept_out}");
     };
     let mut text = match here {
         Some(here) => {
@@ -344,16 +401,14 @@ impl StoredSession {
 }
 
 /// `None`: the session does not exist here, or the file is not an export file (which importing it reports better).
-fn there(store: &Store, bytes: &[u8]) -> Result<Option<StoredSession>, Notice> {
-    let Some((id, file)) = tiller_store::exported(bytes) else { return Ok(None) };
+fn there(store: &Store, source: &mut ImportSource) -> Result<Option<StoredSession>, Notice> {
+    let Some((id, file)) = source.exported() else { return Ok(None) };
     match store.sessions().get(id) {
         Ok(_) => {}
         Err(StoreError::NoSession(_)) => return Ok(None),
         Err(e) => return Err(e.notice()),
     }
-    let mut own = Vec::new();
-    store.transfer().export(id, &mut own).map_err(|e| e.notice())?;
-    let own = tiller_store::exported(&own).map(|(_, entries)| entries).unwrap_or_default();
+    let own = store.transfer().entries_of(id).map_err(|e| e.notice())?;
     Ok(Some(StoredSession {
         id,
         here: own.len() as u64,

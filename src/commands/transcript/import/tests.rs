@@ -252,7 +252,7 @@ fn a_second_import_changes_nothing_and_a_search_finds_it() {
         store.transfer().export(came.session, &mut before).unwrap();
         let (lines, _) =
             translate(format_of(text.as_bytes()).unwrap(), text.as_bytes(), "/elsewhere", &Arc::default());
-        let there = there(&store, lines.unwrap().as_bytes()).unwrap().unwrap();
+        let there = there(&store, &mut ImportSource::Bytes(lines.unwrap().into_bytes())).unwrap().unwrap();
         assert_eq!((there.id, there.missing, there.here), (came.session, 0, came.entries));
         let mut after = Vec::new();
         store.transfer().export(came.session, &mut after).unwrap();
@@ -505,4 +505,30 @@ proptest! {
             }
         }
     }
+}
+
+/// Rights of a file that were not taken are named in one line, whatever its words are.
+#[test]
+fn what_a_file_was_not_believed_is_said() {
+    let profiles = [("full".to_owned(), 1), ("x\u{1b}[31m\ny".to_owned(), 2)].into();
+    let withheld = Withheld { profiles, rules: 3, asks: 1 };
+    let session = SessionId(uuid::Uuid::nil());
+    let came = ImportedFile { session, entries: 4, others: 0, here: None, report: None, withheld };
+    let text = report_text(Path::new("a file"), &came, false);
+    let (_, line) = text.split_once('\n').unwrap();
+    assert!(
+        line.starts_with("  Not taken from the file: the profile 'full' (it is 'ask' here), the profile 'x")
+    );
+    assert!(
+        line.ends_with(
+            ", 3 permission rule(s), 1 open question(s). --mine takes them from a file of yours.\n"
+        )
+    );
+    assert!(line.lines().count() == 1 && !line.contains('\u{1b}'), "{line:?}");
+    let row: Value = serde_json::from_str(&report_text(Path::new("a file"), &came, true)).unwrap();
+    assert_eq!(row["withheld"]["profiles"]["full"], 1);
+    assert_eq!((&row["withheld"]["rules"], &row["withheld"]["questions"]), (&json!(3), &json!(1)));
+    let plain = ImportedFile { withheld: Withheld::default(), ..came };
+    assert_eq!(report_text(Path::new("a file"), &plain, false).lines().count(), 1);
+    assert!(!report_text(Path::new("a file"), &plain, true).contains("withheld"));
 }

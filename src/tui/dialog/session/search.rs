@@ -215,9 +215,10 @@ impl Source for Search {
             0 => String::new(),
             n => format!(", {n} entries not searched yet"),
         };
-        let spelling = match &self.page.suggestion {
-            Some(text) => format!(": did you mean \"{}\"?", text.trim()),
-            None => String::new(),
+        let spelling = match (&self.page.instead, &self.page.suggestion) {
+            (Some(text), _) => format!(": nothing for this, hits for \"{}\"", text.trim()),
+            (None, Some(text)) => format!(": did you mean \"{}\"?", text.trim()),
+            (None, None) => String::new(),
         };
         let words = match self.page.meaning {
             SearchMeaning::Failed { .. } => ", by keywords only",
