@@ -34,6 +34,7 @@ pub mod mcp;
 pub mod media;
 pub mod output;
 pub mod plan;
+pub mod proxy;
 pub mod registry;
 pub mod schema;
 pub mod session_search;
@@ -47,7 +48,7 @@ pub mod web;
 pub use child_env::{ChildEnv, Vars};
 pub use cx::{
     AskedWrite, CommandProfile, CommandRun, Limits, MemoryOrigin, MemoryPorts, Ports, Protected, Secrets,
-    ServerCost, ServerPorts, ToolCx, Unreadable, Workspace,
+    ServerCost, ServerPorts, ToolCx, Unreachable, Unreadable, Workspace,
 };
 pub use files::image_info;
 pub use guard::{MASKED, access_guarded, run_guarded};

@@ -20,7 +20,8 @@ pub struct Browser {
     pub profile: Option<String>,
     /// Show no window.
     pub headless: bool,
-    /// Further arguments of the program, such as `--proxy-server=...`.
+    /// Further arguments of the program. `--proxy-server=http://HOST:PORT` names a proxy for public hosts; what the browser
+    /// opens is judged before.
     pub arguments: Vec<String>,
     /// Size in tokens of what a call tells of a page; the whole page is kept in a file.
     pub snapshot_tokens: usize,

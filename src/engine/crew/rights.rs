@@ -48,7 +48,11 @@ impl Services {
             permit = permit.moved(&workspace.root);
         }
         let agent = chain.last().map_or_else(AgentId::main, |m| m.id.clone());
-        let workspace = workspace.forbid(permit.unreadable(&agent)).hide(permit.secret()).at(terminal);
+        let workspace = workspace
+            .forbid(permit.unreadable(&agent))
+            .bar(permit.unreachable(&agent))
+            .hide(permit.secret())
+            .at(terminal);
         let memory_rights =
             chain.iter().map(memory_of).min().unwrap_or_default().min(self.user.memory_rights);
         Ok(Self {

@@ -187,6 +187,15 @@ impl Permit {
         Arc::new(move |path| this.in_force(|policy| tiller_permit::unwritable(policy, &agent, path)))
     }
 
+    /// Tells why a page may not reach an address for `agent`, by the rules in force at each call.
+    pub(crate) fn unreachable(&self, agent: &AgentId) -> tiller_tool::Unreachable {
+        let (this, agent) = (self.clone(), agent.0.clone());
+        Arc::new(move |url| {
+            let host = url.host_str().unwrap_or_default();
+            this.in_force(|policy| tiller_permit::unreachable(policy, &agent, url.as_str(), host))
+        })
+    }
+
     /// Tells why a path without links is read only by a call that names it.
     pub(crate) fn secret(&self) -> tiller_tool::Unreadable {
         // The home folder is the same for each agent.

@@ -462,6 +462,32 @@ fn no_mode_allows_a_server_of_this_machine_and_a_rule_does() {
     assert_eq!(fetch(&policy, "localhost", true, Human::Absent).strictness(), 0);
 }
 
+#[test]
+fn what_a_page_opens_is_held_to_the_rules_that_deny_addresses() {
+    let mut policy = Policy::new(roots(), crate::testing::tools());
+    for rule in [
+        "web_fetch(domain:*.evil.org)",
+        "web_fetch(https://a.org/private*)",
+        "browser_navigate",
+        "read_file(x)",
+    ] {
+        policy.rules.push(Rule::parse(Effect::Deny, Source::User, rule, &crate::testing::tools()).unwrap());
+    }
+    policy.rules.push(
+        Rule::parse(Effect::Allow, Source::User, "web_fetch(domain:*)", &crate::testing::tools()).unwrap(),
+    );
+    for (url, host, denied) in [
+        ("wss://x.evil.org/", "X.EVIL.org", true),
+        ("https://x.evil.org/", "x.evil.org.", true),
+        ("https://evil.org/", "evil.org", false),
+        ("https://a.org/private/x", "a.org", true),
+        ("https://a.org/", "a.org", false),
+        ("http://localhost/", "localhost", false),
+    ] {
+        assert_eq!(crate::unreachable(&policy, "main", url, host).is_some(), denied, "{url}");
+    }
+}
+
 /// The server's own word on what a tool does counts for nothing: each call asks, unless a rule of the person's or AUTO
 /// allows it.
 #[test]

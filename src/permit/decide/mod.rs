@@ -441,6 +441,16 @@ pub fn unwritable(policy: &Policy, agent: &str, path: &Path) -> Option<String> {
     denied(&policy.rules, &policy.roots, agent, path, PathUse::Write)
 }
 
+/// The rule that forbids `agent` to reach an address that a page opens, in words. A rule about a tool alone is none.
+pub fn unreachable(policy: &Policy, agent: &str, url: &str, host: &str) -> Option<String> {
+    let host = host.to_ascii_lowercase();
+    let subject = Subject::Net { url, host: &host };
+    let mut denied = policy.rules.rules().iter().filter(|r| r.effect == Effect::Deny && !r.is_whole());
+    // To reach an address is the same by each tool that does it.
+    let tool = policy.tools.iter().find(|t| t.rule == tiller_protocol::RuleArgument::Address)?.name;
+    denied.find(|r| r.matches(agent, tool, &subject, &policy.roots)).map(Rule::words)
+}
+
 fn denied(rules: &RuleSet, roots: &Roots, agent: &str, path: &Path, how: PathUse) -> Option<String> {
     narrowing(rules, roots, agent, path, how, Effect::Deny).map(Rule::words)
 }

@@ -1,5 +1,7 @@
 //! Which hosts may be reached: names, compared label by label in their ASCII form.
 
+use tiller_tool::proxy::host_name as host;
+
 /// The list of domains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Domains {
@@ -40,22 +42,6 @@ impl Domains {
             None => false,
         })
     }
-}
-
-/// The name of a host as it is compared, resolved and shown: lower case, without a dot at its end. `None`: it is no name,
-/// but an address in one of its spellings, or malformed.
-pub(crate) fn host(text: &str) -> Option<String> {
-    let text = text.strip_suffix('.').unwrap_or(text);
-    let character = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-    let label = |l: &str| !l.is_empty() && l.len() <= 63 && l.bytes().all(character);
-    if text.len() > 253 || !text.split('.').all(label) {
-        return None;
-    }
-    // As in the URL standard: a last label that is a number, in hexadecimal too, makes it an address.
-    let last = text.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    let number = last.bytes().all(|b| b.is_ascii_digit())
-        || last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
-    (!number).then(|| text.to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@
 //! through a socket in the file system ([`offer`]). So no port of the machine is opened, and nothing runs in the namespace
 //! but the command. Afterwards the command can open no socket in the file system any more.
 //!
+//! Requests are read by [`tiller_tool::proxy`].
+//!
 //! | module | holds |
 //! | --- | --- |
 //! | [`domains`] | the list of domains, compared label by label |
-//! | `request` | the head of a request, read strictly |
-//! | `body` | the body of a request, read strictly |
 //! | `serve` | one connection of a command |
 //! | `listen` | sockets that launchers hand over |
 //!
@@ -23,11 +23,9 @@
 //! address. It reads no TLS: what a command asks of a listed host inside of it, another name for the same server
 //! included, is not seen.
 
-mod body;
 pub mod domains;
 #[cfg(target_os = "linux")]
 mod listen;
-mod request;
 mod serve;
 
 #[cfg(test)]

@@ -233,7 +233,10 @@ async fn a_name_is_resolved_once_for_a_connection() {
 #[tokio::test]
 async fn a_head_without_end_is_not_read_for_ever() {
     let world = World::new(&[]);
-    let long = format!("GET http://good.test/ HTTP/1.1\r\nX: {}", "y".repeat(2 * request::LONGEST));
+    let long = format!(
+        "GET http://good.test/ HTTP/1.1\r\nX: {}",
+        "y".repeat(2 * tiller_tool::proxy::request::LONGEST)
+    );
     let (said, _) = ask(&world, &["good.test"], long.as_bytes()).await;
     assert!(said.starts_with("HTTP/1.1 431 ") || said.is_empty(), "{said}");
     let split = format!("CONNECT {}.test:443 HTTP/1.1\r\n\r\n", "x".repeat(60));

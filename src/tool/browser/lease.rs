@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tiller_protocol::lock;
 
+use super::outlet::Outlet;
 use super::page::Page;
 use super::recording::Recording;
 use super::state::Browser;
@@ -20,6 +21,8 @@ pub(super) struct Lease {
     browser: Option<Arc<Browser>>,
     /// Whose cookies its tabs have; `None`: the browser's own.
     context: Option<String>,
+    /// Its way out; `None`: the browser's own.
+    outlet: Option<Arc<Outlet>>,
     /// The agent sees the last of them.
     tabs: Vec<Page>,
     pub(super) recording: Recording,
@@ -43,6 +46,7 @@ impl Lease {
         self.tabs.clear();
         self.named = Default::default();
         self.context = None;
+        self.outlet = None;
         self.browser = Some(Arc::clone(browser));
     }
 
@@ -77,17 +81,20 @@ impl Lease {
     async fn open(&mut self, cx: &ToolCx) -> Result<Page, String> {
         let browser = self.browser.clone().ok_or("there is no browser")?;
         let own = !(self.main && browser.keeps_profile);
-        if own && self.context.is_none() {
-            let ask = json!({"disposeOnDetach": true});
-            let made = browser.cdp.call(None, "Target.createBrowserContext", ask).await;
-            let made = made.map_err(|e| e.to_string())?;
-            self.context = made["browserContextId"].as_str().map(str::to_owned);
-        }
+        let outlet = match (&self.outlet, own) {
+            (Some(outlet), true) => Arc::clone(outlet),
+            (None, true) => {
+                let (context, outlet) = browser.context(cx).await?;
+                self.context = context;
+                Arc::clone(self.outlet.insert(outlet))
+            }
+            (_, false) => Arc::clone(&browser.outlet),
+        };
         let downloads = browser.downloads(self.context.as_deref(), &downloads(cx)).await;
         if let Err(error) = downloads {
             tracing::warn!(%error, "the browser takes no folder for downloads");
         }
-        browser.open(self.context.as_deref()).await.map_err(|e| e.to_string())
+        browser.open(self.context.as_deref(), &outlet).await.map_err(|e| e.to_string())
     }
 
     /// Takes over the tabs that the current page opened; `true`: the agent sees another one now.
@@ -97,7 +104,8 @@ impl Lease {
         let Some(browser) = self.browser.clone() else { return false };
         let mut other = false;
         for tab in opened {
-            let Ok(page) = browser.take_over(tab).await else { continue };
+            let outlet = self.outlet.as_ref().unwrap_or(&browser.outlet);
+            let Ok(page) = browser.take_over(tab, outlet).await else { continue };
             page.loaded().await;
             if self.tabs.len() >= TABS {
                 // The oldest is the furthest from what the agent does.
@@ -122,6 +130,7 @@ impl Lease {
         for page in self.tabs.drain(..) {
             page.close().await;
         }
+        self.outlet = None;
         if let (Some(browser), Some(context)) = (&self.browser, self.context.take()) {
             browser
                 .cdp

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `cdp` | the DevTools protocol |
 //! | `chromium` | finding, starting and ending a browser of this machine |
+//! | `outlet` | which requests and connections are made: the proxy that the browser goes through |
 //! | `page` | one tab: its state, its requests, acting on it |
 //! | `snapshot` | a page as lines of text with references |
 //! | `lease` | which agent has which tabs |
@@ -16,6 +17,7 @@
 mod cdp;
 mod chromium;
 mod lease;
+mod outlet;
 mod page;
 mod recording;
 mod report;

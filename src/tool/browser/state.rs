@@ -15,7 +15,8 @@ use super::BrowserSettings;
 use super::cdp::{self, Cdp, CdpError, Event};
 use super::chromium::{self, Running};
 use super::lease::Lease;
-use super::page::{OpenedTab, Page, PageOptions, PageShared, RequestGuard};
+use super::outlet::{Guard, NO_BYPASS, Outlet, Upstream, taken_out};
+use super::page::{OpenedTab, Page, PageOptions, PageShared};
 use crate::ToolCx;
 
 /// Agents that have tabs at the same time. A further agent gets the place of the agent whose tabs were used least recently.
@@ -48,7 +49,11 @@ pub(super) struct Browser {
     /// Whether its default profile is kept, so that it belongs to the main agent.
     pub(super) keeps_profile: bool,
     tabs: Arc<Tabs>,
-    pub(super) options: PageOptions,
+    /// The way out of its default context.
+    pub(super) outlet: Arc<Outlet>,
+    upstream: Option<Upstream>,
+    /// Greatest size of a download in bytes; 0: none is kept.
+    download_bytes: u64,
     _events: AbortOnDropHandle<()>,
 }
 
@@ -187,8 +192,8 @@ impl BrowserState {
 
 impl Browser {
     async fn start(cx: &ToolCx, settings: &BrowserSettings) -> Result<Self, String> {
-        let web = &cx.state.web;
-        let guard = Arc::new(RequestGuard::new(cx.limits.fetch_private, web.resolver()));
+        let (arguments, upstream) = taken_out(&settings.arguments)?;
+        let outlet = Arc::new(outlet(cx, upstream.clone()).await?);
         let (cdp, running) = match (&settings.remote, &settings.program) {
             (Some(address), _) => {
                 let socket = cdp::endpoint(address).await;
@@ -206,7 +211,8 @@ impl Browser {
                     program,
                     profile: settings.profile.as_deref(),
                     headless: settings.headless,
-                    arguments: &settings.arguments,
+                    proxy: &outlet.address(),
+                    arguments: &arguments,
                     env: &cx.child_env,
                 };
                 let running = chromium::start(&launch)?;
@@ -223,7 +229,9 @@ impl Browser {
             running: Mutex::new(running),
             keeps_profile: local && settings.profile.is_some(),
             tabs,
-            options: PageOptions { guard, download_bytes: if local { settings.download_bytes } else { 0 } },
+            outlet,
+            upstream,
+            download_bytes: if local { settings.download_bytes } else { 0 },
             _events: AbortOnDropHandle::new(task),
         };
         let attach = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
@@ -239,8 +247,25 @@ impl Browser {
         Err(format!("the browser did not start: {failed}.{said}"))
     }
 
+    /// Makes a context: cookies of its own and, for a browser of this machine, a way out of its own by the rules of `cx`'s agent.
+    ///
+    /// # Errors
+    /// Why there is none, in words.
+    pub(super) async fn context(&self, cx: &ToolCx) -> Result<(Option<String>, Arc<Outlet>), String> {
+        let outlet = Arc::new(outlet(cx, self.upstream.clone()).await?);
+        let mut ask = json!({"disposeOnDetach": true});
+        // A browser elsewhere does not reach this machine's loopback.
+        if lock(&self.running).is_some() {
+            ask["proxyServer"] = outlet.address().into();
+            ask["proxyBypassList"] = NO_BYPASS.into();
+        }
+        let made = self.cdp.call(None, "Target.createBrowserContext", ask).await;
+        let made = made.map_err(|e| e.to_string())?;
+        Ok((made["browserContextId"].as_str().map(str::to_owned), outlet))
+    }
+
     /// Opens a tab. `context`: whose cookies it has; `None`: the browser's own.
-    pub(super) async fn open(&self, context: Option<&str>) -> Result<Page, CdpError> {
+    pub(super) async fn open(&self, context: Option<&str>, outlet: &Outlet) -> Result<Page, CdpError> {
         let mut ask = json!({"url": "about:blank"});
         if let Some(context) = context {
             ask["browserContextId"] = context.into();
@@ -260,13 +285,13 @@ impl Browser {
             session = session => session.map_err(|_| CdpError::Late)?,
             () = self.cdp.ended() => return Err(CdpError::Closed),
         };
-        self.take_over(OpenedTab { session, target }).await
+        self.take_over(OpenedTab { session, target }, outlet).await
     }
 
     /// Makes a page of a tab that the browser attached to.
-    pub(super) async fn take_over(&self, tab: OpenedTab) -> Result<Page, CdpError> {
-        let page =
-            Page::attach(Arc::clone(&self.cdp), tab.session, tab.target.clone(), &self.options).await?;
+    pub(super) async fn take_over(&self, tab: OpenedTab, outlet: &Outlet) -> Result<Page, CdpError> {
+        let options = PageOptions { guard: Arc::clone(&outlet.guard), download_bytes: self.download_bytes };
+        let page = Page::attach(Arc::clone(&self.cdp), tab.session, tab.target.clone(), &options).await?;
         let mut known = lock(&self.tabs.known);
         known.retain(|_, page| page.strong_count() > 0);
         known.insert(tab.target, Arc::downgrade(&page.shared));
@@ -275,7 +300,7 @@ impl Browser {
 
     /// Sets where downloads of a context go.
     pub(super) async fn downloads(&self, context: Option<&str>, folder: &Path) -> Result<(), CdpError> {
-        let mut ask = if self.options.download_bytes == 0 {
+        let mut ask = if self.download_bytes == 0 {
             json!({"behavior": "deny"})
         } else {
             // Under names that the browser makes: a page chooses no file name on this machine.
@@ -293,6 +318,13 @@ impl Browser {
             running.end().await;
         }
     }
+}
+
+/// A way out by the rules of `cx`'s agent.
+async fn outlet(cx: &ToolCx, upstream: Option<Upstream>) -> Result<Outlet, String> {
+    let guard = Guard::new(cx.limits.fetch_private, cx.state.web.resolver(), cx.workspace.unreachable());
+    let outlet = Outlet::start(guard, upstream).await;
+    outlet.map_err(|e| format!("there is no port for the browser's way out: {e}"))
 }
 
 /// Only pages: a service worker stays as it is, since its requests would not be looked at.

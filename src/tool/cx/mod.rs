@@ -17,7 +17,7 @@ mod workspace;
 pub use command_run::{CommandProfile, CommandRun};
 pub use limits::Limits;
 pub use ports::{AskedWrite, MemoryOrigin, MemoryPorts, Ports, ServerCost, ServerPorts};
-pub use workspace::{Protected, Secrets, SeenFile, Unreadable, Workspace};
+pub use workspace::{Protected, Secrets, SeenFile, Unreachable, Unreadable, Workspace};
 
 /// The context of one call. Cheap to clone.
 #[derive(Clone)]

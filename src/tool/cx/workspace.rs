@@ -20,6 +20,9 @@ pub type Secrets = Arc<dyn Fn(&str) -> Vec<Secret> + Send + Sync>;
 /// Says which rule forbids to read a path (absolute), in words; `None` when none does.
 pub type Unreadable = Arc<dyn Fn(&Path) -> Option<String> + Send + Sync>;
 
+/// Says which rule forbids to reach an address, in words; `None` when none does.
+pub type Unreachable = Arc<dyn Fn(&reqwest::Url) -> Option<String> + Send + Sync>;
+
 /// The folder that an agent works in, and the files that the agent has read there.
 pub struct Workspace {
     /// Absolute, links resolved.
@@ -32,6 +35,8 @@ pub struct Workspace {
     pub(crate) secrets: Secrets,
     /// Says which paths may not be read.
     unreadable: Unreadable,
+    /// Says which addresses may not be reached.
+    unreachable: Unreachable,
     /// Says which paths, links resolved, hold keys or personal data.
     secret: Unreadable,
     /// What confines its commands, by their profile.
@@ -74,6 +79,7 @@ impl Workspace {
             protected: Arc::new(|_| None),
             secrets: Arc::new(|_| Vec::new()),
             unreadable: Arc::new(|_| None),
+            unreachable: Arc::new(|_| None),
             secret: Arc::new(|_| None),
             confiners: Confiners::default(),
             terminal: None,
@@ -106,7 +112,8 @@ impl Workspace {
     /// When the folder cannot be opened.
     pub fn beside(&self) -> std::io::Result<Self> {
         let beside = Self::new(&self.root)?.protect(Arc::clone(&self.protected)).like(self);
-        Ok(beside.forbid(Arc::clone(&self.unreadable)).hide(Arc::clone(&self.secret)))
+        let beside = beside.forbid(Arc::clone(&self.unreadable)).hide(Arc::clone(&self.secret));
+        Ok(beside.bar(Arc::clone(&self.unreachable)))
     }
 
     /// Writes every change set down in `publishes` while it is published, so that the next start can take back what a
@@ -212,6 +219,18 @@ impl Workspace {
     pub fn forbid(mut self, unreadable: Unreadable) -> Self {
         self.unreadable = unreadable;
         self
+    }
+
+    /// Sets the rules about addresses that hold for whatever a page opens.
+    #[must_use]
+    pub fn bar(mut self, unreachable: Unreachable) -> Self {
+        self.unreachable = unreachable;
+        self
+    }
+
+    /// The rules about addresses, for what opens some that no call names.
+    pub(crate) fn unreachable(&self) -> Unreachable {
+        Arc::clone(&self.unreachable)
     }
 
     /// Sets what only a call that names it may read, by paths without links.

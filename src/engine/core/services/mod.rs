@@ -377,7 +377,11 @@ impl Services {
             store: config.store,
             config: Arc::new(RwLock::new(Arc::new(config.config))),
             workspace: Arc::new(
-                config.workspace.forbid(permit.unreadable(&AgentId::main())).hide(permit.secret()),
+                config
+                    .workspace
+                    .forbid(permit.unreadable(&AgentId::main()))
+                    .bar(permit.unreachable(&AgentId::main()))
+                    .hide(permit.secret()),
             ),
             places: env.places,
             clock: env.clock,

@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::profile;
 use crate::browser::cdp::{Cdp, pipe};
+use crate::browser::outlet::NO_BYPASS;
 
 /// Longest time of a browser to end after it was asked to.
 const END: Duration = Duration::from_secs(3);
@@ -27,6 +28,8 @@ pub(crate) struct Launch<'a> {
     /// A profile that is kept; `None`: a temporary one.
     pub(crate) profile: Option<&'a Path>,
     pub(crate) headless: bool,
+    /// Address of the proxy that everything goes through.
+    pub(crate) proxy: &'a str,
     /// Further arguments.
     pub(crate) arguments: &'a [String],
     /// The whole environment.
@@ -74,6 +77,8 @@ pub(crate) fn start(launch: &Launch<'_>) -> Result<Running, String> {
         .arg(launch.program)
         .args(arguments(&folder, launch.headless));
     command.args(launch.arguments);
+    // Behind the person's: the last of two counts.
+    command.args(way_out(launch.proxy));
     command.env_clear().envs(launch.env.iter().map(|(k, v)| (k, v)));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A group of its own: the browser's processes end together, and Ctrl-C of the terminal does not reach them.
@@ -121,8 +126,7 @@ fn arguments(profile: &Path, headless: bool) -> Vec<std::ffi::OsString> {
         "--window-size=1280,800",
         // A page's own dialogs stay results of calls; a print dialog would wait for a person.
         "--disable-print-preview",
-        // A page of the internet reaches no private address, whatever name it uses. Requests are paused and looked at
-        // besides; a WebSocket cannot be paused.
+        // A second wall: the proxy judges what a page of the internet reaches.
         "--enable-features=LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets,LocalNetworkAccessChecksWebRTC,LocalNetworkAccessChecksWebTransport",
         "--disable-features=Translate,MediaRouter,OptimizationHints,AutofillServerCommunication",
     ]
@@ -140,6 +144,22 @@ fn arguments(profile: &Path, headless: bool) -> Vec<std::ffi::OsString> {
     folder.push(profile);
     args.push(folder);
     args
+}
+
+/// The arguments by which everything that the browser opens goes through the proxy at this address, and by no other way.
+fn way_out(proxy: &str) -> [String; 7] {
+    [
+        format!("--proxy-server={proxy}"),
+        format!("--proxy-bypass-list={NO_BYPASS}"),
+        // It finds no name itself, so that nothing that ignores the proxy reaches a host, and no query of names leaks. The rule
+        // for addresses is the same as for names.
+        "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1".into(),
+        "--dns-prefetch-disable".into(),
+        "--disable-quic".into(),
+        // The second name is that of older versions.
+        "--webrtc-ip-handling-policy=disable_non_proxied_udp".into(),
+        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp".into(),
+    ]
 }
 
 /// Reads all of it and keeps its end, so that the browser never waits for a reader.

@@ -78,6 +78,7 @@ impl PageTask {
             self.shared.changed.notify_waiters();
             while children.try_join_next().is_some() {}
         }
+        self.options.guard.empty(&self.target);
     }
 
     async fn prepare_child(&self, child: &str) {
@@ -123,7 +124,14 @@ impl PageTask {
         {
             let mut state = lock(&self.shared.state);
             match method {
-                "Page.frameNavigated" => navigated(&mut state, &params["frame"]),
+                "Page.frameNavigated" => {
+                    let frame = &params["frame"];
+                    if frame["parentId"].is_null() {
+                        let url = frame["url"].as_str().unwrap_or_default();
+                        self.options.guard.shows(&self.target, url);
+                    }
+                    navigated(&mut state, frame);
+                }
                 "Page.navigatedWithinDocument" if main => state.url = text("url"),
                 "Page.frameStartedLoading" | "Page.frameStartedNavigating" if main => state.loading = true,
                 "Page.frameStoppedLoading" if main => {
@@ -211,7 +219,7 @@ fn navigated(state: &mut PageState, frame: &Value) {
 /// Lets a request go on or fails it.
 async fn judge(
     cdp: &Cdp,
-    guard: &super::guard::Guard,
+    guard: &crate::browser::outlet::Guard,
     shared: &PageShared,
     session: &str,
     target: &str,
@@ -227,7 +235,12 @@ async fn judge(
     let from: Vec<&str> = std::iter::once(page.as_str()).chain(asked.as_deref()).collect();
     let request = json!({"requestId": params["requestId"]});
     match guard.refusal(url, &from).await {
-        None => cdp.post(Some(session), "Fetch.continueRequest", request).await,
+        None => {
+            if params["resourceType"].as_str() == Some("Document") {
+                guard.loads(target, url, document);
+            }
+            cdp.post(Some(session), "Fetch.continueRequest", request).await;
+        }
         Some(why) => {
             let mut refused = request;
             refused["errorReason"] = "BlockedByClient".into();

@@ -3,7 +3,6 @@
 mod act;
 mod element;
 mod events;
-mod guard;
 mod keys;
 mod settle;
 mod state;
@@ -19,8 +18,8 @@ use serde_json::{Value, json};
 use tiller_protocol::lock;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::guard::Guard;
 use super::cdp::{Cdp, CdpError};
+use super::outlet::{Guard, names_loopback};
 use super::snapshot::{PageText, Refs};
 
 /// Longest wait for a page to load. What is there by then counts.
@@ -41,6 +40,7 @@ pub(crate) struct Page {
     /// Id of the tab, which is also the id of its main frame.
     pub(crate) target: String,
     pub(crate) shared: Arc<PageShared>,
+    guard: Arc<Guard>,
     pub(crate) refs: Refs,
     /// The last snapshot that the agent got of it.
     pub(crate) last: Option<PageText>,
@@ -55,8 +55,6 @@ pub(crate) struct PageOptions {
     /// Greatest size of a download in bytes; 0: none is kept.
     pub(crate) download_bytes: u64,
 }
-
-pub(crate) use self::guard::{Guard as RequestGuard, names_loopback};
 
 impl Page {
     /// Takes over a tab that the browser attached to, and lets it run.
@@ -79,7 +77,16 @@ impl Page {
         };
         let events = cdp.events(Some(&session));
         let task = AbortOnDropHandle::new(tokio::spawn(task.run(events)));
-        let page = Self { cdp, session, target, shared, refs: Refs::default(), last: None, _events: task };
+        let page = Self {
+            cdp,
+            session,
+            target,
+            shared,
+            guard: Arc::clone(&options.guard),
+            refs: Refs::default(),
+            last: None,
+            _events: task,
+        };
         page.call("Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]})).await?;
         for method in ["Page.enable", "Network.enable", "Inspector.enable", "DOM.enable"] {
             page.call(method, json!({})).await?;
@@ -117,7 +124,9 @@ impl Page {
 
     /// What happened since the last call, each in one line.
     pub(crate) fn take_notes(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.shared.state).notes)
+        let mut notes = std::mem::take(&mut lock(&self.shared.state).notes);
+        notes.extend(self.guard.take_notes());
+        notes
     }
 
     /// Sets how dialogs that the page opens during the next action are answered.
@@ -130,6 +139,13 @@ impl Page {
     /// # Errors
     /// Why it did not load, in words.
     pub(crate) async fn navigate(&self, url: &str) -> Result<(), String> {
+        let parsed = reqwest::Url::parse(url).map_err(|e| e.to_string())?;
+        if parsed.scheme() == "https" && names_loopback(&parsed) && self.guard.abroad() {
+            self.leave().await?;
+        }
+        self.guard.open(url);
+        // What failed before this says nothing of it.
+        self.guard.why(&parsed);
         lock(&self.shared.state).begin(url);
         let reply = self.call("Page.navigate", json!({"url": url})).await.map_err(|e| e.to_string())?;
         if reply["isDownload"].as_bool() == Some(true) {
@@ -139,12 +155,23 @@ impl Page {
             Some("net::ERR_ABORTED") => {}
             Some(error) => {
                 let refused = lock(&self.shared.state).refused.take();
-                let why = refused.unwrap_or_else(|| explain(error));
+                let why = refused.or_else(|| self.guard.why(&parsed)).unwrap_or_else(|| explain(error));
                 return Err(why);
             }
             None => {}
         }
         self.loaded().await;
+        Ok(())
+    }
+
+    /// Leaves the page, so that none of another machine is there when one of this machine is opened over TLS.
+    async fn leave(&self) -> Result<(), String> {
+        lock(&self.shared.state).begin("about:blank");
+        self.call("Page.navigate", json!({"url": "about:blank"})).await.map_err(|e| e.to_string())?;
+        self.loaded().await;
+        if lock(&self.shared.state).url == "about:blank" {
+            self.guard.empty(&self.target);
+        }
         Ok(())
     }
 

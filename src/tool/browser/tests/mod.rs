@@ -1,6 +1,7 @@
 //! A real browser on pages of this machine. Where none is installed, the tests say so and pass.
 
 mod faults;
+mod outlet;
 mod pages;
 mod remote;
 mod site;

@@ -69,7 +69,7 @@ fn on_page(cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
 }
 
 fn access(url: &Url) -> Access {
-    let local = super::page::names_loopback(url);
+    let local = super::outlet::names_loopback(url);
     Access::Net { url: url.to_string(), host: url.host_str().unwrap_or_default().to_owned(), local }
 }
 

@@ -30,7 +30,7 @@ fn parse(raw: &str, cx: &ToolCx) -> Result<Url, ToolError> {
     } else {
         format!("https://{raw}")
     };
-    let lax = Url::parse(&with_scheme).is_ok_and(|url| crate::browser::page::names_loopback(&url));
+    let lax = Url::parse(&with_scheme).is_ok_and(|url| crate::browser::outlet::names_loopback(&url));
     address::parse(&with_scheme, cx.limits.fetch_private || lax).map_err(ToolError::Tell)
 }
 

@@ -1,9 +1,9 @@
 //! The head of a request to the proxy. What two programs could read in two ways is refused.
 
-use super::domains;
+use std::net::IpAddr;
 
 /// Bytes of a head at most.
-pub(crate) const LONGEST: usize = 16 << 10;
+pub const LONGEST: usize = 16 << 10;
 /// Headers at most.
 const HEADERS: usize = 100;
 
@@ -22,32 +22,50 @@ const HOP: &[&str] = &[
     "host",
 ];
 
+/// Which hosts a client of the proxy may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hosts {
+    /// Names, on the ports 80 and 443.
+    Names,
+    /// Names and addresses, on any port.
+    Any,
+}
+
 /// What a request asks of the proxy.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub struct Request {
+    /// Lower case, without a dot at its end; an address without brackets, as [`IpAddr`] shows it.
     pub host: String,
     pub port: u16,
     pub way: Way,
 }
 
+/// The form of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub enum Way {
     /// A connection whose bytes are passed on.
     Tunnel,
     /// One request for the host: its new head, and how long its body is.
-    Forward { head: Vec<u8>, body: Body },
+    Forward {
+        head: Vec<u8>,
+        body: Body,
+        /// Its `Sec-Fetch-Site` header in lower case, which a browser sets and no page can.
+        site: Option<String>,
+    },
 }
 
 /// How long a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
+pub enum Body {
+    /// In bytes.
     Length(u64),
+    /// As its own chunks say.
     Chunked,
 }
 
 /// Why a request is refused.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub enum Wrong {
     /// It cannot be read in one way only; what is wrong with it.
     Malformed(&'static str),
     /// It names a host that cannot be reached: host and reason.
@@ -57,8 +75,13 @@ pub(crate) enum Wrong {
 use Wrong::{Malformed, Refused};
 
 /// Reads a head, from its first byte to the empty line.
-pub(crate) fn read(head: &[u8]) -> Result<Request, Wrong> {
-    let text = std::str::from_utf8(head).ok().filter(|t| t.is_ascii()).ok_or(Malformed("not ASCII"))?;
+///
+/// # Errors
+/// When it can be read in two ways, or names a host that is not among `may`.
+pub fn read(head: &[u8], may: Hosts) -> Result<Request, Wrong> {
+    // A page may keep any text in a cookie.
+    let ascii = |text: &&str| may == Hosts::Any || text.is_ascii();
+    let text = std::str::from_utf8(head).ok().filter(ascii).ok_or(Malformed("not ASCII"))?;
     let text = text.strip_suffix("\r\n\r\n").ok_or(Malformed("no end"))?;
     let mut lines = text.split("\r\n");
     let first = lines.next().unwrap_or_default();
@@ -71,7 +94,7 @@ pub(crate) fn read(head: &[u8]) -> Result<Request, Wrong> {
     let token = |t: &str| !t.is_empty() && t.bytes().all(is_token);
     if !token(method)
         || !matches!(version, "HTTP/1.1" | "HTTP/1.0")
-        || target.bytes().any(|b| b <= b' ' || b == 0x7f)
+        || target.bytes().any(|b| b <= b' ' || b >= 0x7f)
     {
         return Err(Malformed("not a request line"));
     }
@@ -101,8 +124,8 @@ pub(crate) fn read(head: &[u8]) -> Result<Request, Wrong> {
         if method != "CONNECT" {
             return Err(Malformed("not a method"));
         }
-        let (host, port) = authority(target, None)?;
-        same(&hosts, &host, port, None)?;
+        let (host, port) = authority(target, None, may)?;
+        same(&hosts, &host, port, None, may)?;
         return Ok(Request { host, port, way: Way::Tunnel });
     }
     let rest = target.get(..7).filter(|s| s.eq_ignore_ascii_case("http://")).and_then(|_| target.get(7..));
@@ -112,11 +135,11 @@ pub(crate) fn read(head: &[u8]) -> Result<Request, Wrong> {
     if path.contains('#') {
         return Err(Malformed("a fragment in the address"));
     }
-    let (host, port) = authority(named_host, Some(80))?;
-    if port != 80 {
+    let (host, port) = authority(named_host, Some(80), may)?;
+    if may == Hosts::Names && port != 80 {
         return Err(Refused(format!("{host}:{port}"), "only ports 80 and 443 can be reached"));
     }
-    same(&hosts, &host, port, Some(80))?;
+    same(&hosts, &host, port, Some(80), may)?;
     let body = body(&named("transfer-encoding"), &named("content-length"))?;
     let dropped: Vec<String> = named("connection")
         .iter()
@@ -124,7 +147,10 @@ pub(crate) fn read(head: &[u8]) -> Result<Request, Wrong> {
         .map(|name| name.trim().to_ascii_lowercase())
         .collect();
     let slash = if path.starts_with('/') { "" } else { "/" };
-    let mut new = format!("{method} {slash}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+    let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    let named_port = if port == 80 { String::new() } else { format!(":{port}") };
+    let mut new =
+        format!("{method} {slash}{path} HTTP/1.1\r\nHost: {bracketed}{named_port}\r\nConnection: close\r\n");
     for (name, value) in &headers {
         let lower = name.to_ascii_lowercase();
         if !HOP.contains(&lower.as_str()) && !dropped.contains(&lower) {
@@ -137,7 +163,12 @@ pub(crate) fn read(head: &[u8]) -> Result<Request, Wrong> {
         None => {}
     }
     new.push_str("\r\n");
-    let way = Way::Forward { head: new.into_bytes(), body: body.unwrap_or(Body::Length(0)) };
+    let site = match named("sec-fetch-site")[..] {
+        [] => None,
+        [one] => Some(one.to_ascii_lowercase()),
+        _ => return Err(Malformed("several of one header")),
+    };
+    let way = Way::Forward { head: new.into_bytes(), body: body.unwrap_or(Body::Length(0)), site };
     Ok(Request { host, port, way })
 }
 
@@ -146,28 +177,69 @@ fn is_token(byte: u8) -> bool {
 }
 
 /// `host:port`; without a port the given one.
-fn authority(text: &str, port: Option<u16>) -> Result<(String, u16), Wrong> {
+fn authority(text: &str, port: Option<u16>, may: Hosts) -> Result<(String, u16), Wrong> {
     let shown = || shown(text);
     if text.contains('@') {
         return Err(Malformed("a user name in the address"));
     }
-    if text.starts_with('[') {
+    let bracketed = text.starts_with('[');
+    if bracketed && may == Hosts::Names {
         return Err(Refused(shown(), "an address, not a name"));
     }
-    let (name, port) = match (text.split_once(':'), port) {
-        (Some((name, digits)), _) => {
+    let (name, digits) = split(text);
+    let port = match (digits, port) {
+        (Some(digits), _) => {
             let digits = Some(digits).filter(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()));
             let number = digits.and_then(|d| d.parse::<u16>().ok()).filter(|n| *n > 0);
-            (name, number.ok_or(Malformed("not a port"))?)
+            number.ok_or(Malformed("not a port"))?
         }
-        (None, Some(port)) => (text, port),
+        (None, Some(port)) => port,
         (None, None) => return Err(Malformed("no port")),
     };
-    let host = domains::host(name).ok_or_else(|| Refused(shown(), "an address, not a name"))?;
-    if !matches!(port, 80 | 443) {
+    let host = match may {
+        Hosts::Names => host_name(name),
+        Hosts::Any => host_name(name).or_else(|| literal(name)),
+    };
+    let host = host.ok_or_else(|| Refused(shown(), "an address, not a name"))?;
+    if may == Hosts::Names && !matches!(port, 80 | 443) {
         return Err(Refused(format!("{host}:{port}"), "only ports 80 and 443 can be reached"));
     }
     Ok((host, port))
+}
+
+/// A host and what stands behind its colon.
+fn split(text: &str) -> (&str, Option<&str>) {
+    let within = text.rfind(']').map_or(0, |at| at + 1);
+    let (_, behind) = text.split_at(within);
+    match behind.find(':') {
+        Some(at) => (&text[..within + at], Some(&behind[at + 1..])),
+        None => (text, None),
+    }
+}
+
+/// An address in the one spelling of browsers: four numbers, or an IPv6 address in brackets.
+fn literal(text: &str) -> Option<String> {
+    let ip: IpAddr = match text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
+        Some(six) => IpAddr::V6(six.parse().ok()?),
+        None => IpAddr::V4(text.parse().ok()?),
+    };
+    Some(ip.to_string())
+}
+
+/// The name of a host as it is compared, resolved and shown: lower case, without a dot at its end. `None`: it is no name,
+/// but an address in one of its spellings, or malformed.
+pub fn host_name(text: &str) -> Option<String> {
+    let text = text.strip_suffix('.').unwrap_or(text);
+    let character = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    let label = |l: &str| !l.is_empty() && l.len() <= 63 && l.bytes().all(character);
+    if text.len() > 253 || !text.split('.').all(label) {
+        return None;
+    }
+    // As in the URL standard: a last label that is a number, in hexadecimal too, makes it an address.
+    let last = text.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    let number = last.bytes().all(|b| b.is_ascii_digit())
+        || last.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
+    (!number).then(|| text.to_ascii_lowercase())
 }
 
 /// A host as a command wrote it, for people: cut, printable.
@@ -176,14 +248,15 @@ fn shown(text: &str) -> String {
 }
 
 /// The `Host` header, if there is one, must name the host of the request line.
-fn same(hosts: &[&str], host: &str, port: u16, usual: Option<u16>) -> Result<(), Wrong> {
+fn same(hosts: &[&str], host: &str, port: u16, usual: Option<u16>, may: Hosts) -> Result<(), Wrong> {
     let Some(header) = hosts.first() else { return Ok(()) };
-    let (name, digits) = header.split_once(':').map_or((*header, None), |(name, d)| (name, Some(d)));
+    let (name, digits) = split(header);
     let port_fits = match digits {
         None => usual.is_none_or(|usual| usual == port),
         Some(digits) => digits == port.to_string(),
     };
-    if domains::host(name).as_deref() == Some(host) && port_fits {
+    let named = host_name(name).or_else(|| literal(name).filter(|_| may == Hosts::Any));
+    if named.as_deref() == Some(host) && port_fits {
         return Ok(());
     }
     Err(Malformed("the Host header names another host"))
@@ -209,17 +282,18 @@ mod tests {
     use super::*;
 
     fn refused(head: &str) -> Wrong {
-        read(head.as_bytes()).expect_err(head)
+        read(head.as_bytes(), Hosts::Names).expect_err(head)
     }
 
     #[test]
     fn a_tunnel_and_a_request_are_read() {
-        let tunnel = read(b"CONNECT Crates.IO.:443 HTTP/1.1\r\nHost: crates.io:443\r\n\r\n").unwrap();
+        let tunnel =
+            read(b"CONNECT Crates.IO.:443 HTTP/1.1\r\nHost: crates.io:443\r\n\r\n", Hosts::Names).unwrap();
         assert_eq!(tunnel, Request { host: "crates.io".into(), port: 443, way: Way::Tunnel });
         let text = "POST http://a.example:80?q=1 HTTP/1.1\r\nhost: A.example\r\nX: y\r\nConnection: keep-alive, x-hop\r\n\
                     X-Hop: 1\r\nProxy-Authorization: secret\r\nContent-Length: 3\r\n\r\n";
-        let request = read(text.as_bytes()).unwrap();
-        let Way::Forward { head, body } = request.way else { panic!("{request:?}") };
+        let request = read(text.as_bytes(), Hosts::Names).unwrap();
+        let Way::Forward { head, body, .. } = request.way else { panic!("{request:?}") };
         assert_eq!(
             String::from_utf8(head).unwrap(),
             "POST /?q=1 HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\nX: y\r\nContent-Length: 3\r\n\r\n"
@@ -286,5 +360,42 @@ mod tests {
         }
         let wrong = refused("GET http://a.example:443/ HTTP/1.1\r\n\r\n");
         assert!(matches!(wrong, Refused(..)), "plain text to port 443");
+    }
+
+    #[test]
+    fn a_browser_may_name_addresses_and_ports_in_one_spelling_only() {
+        let read = |text: &str| super::read(text.as_bytes(), Hosts::Any);
+        for (target, host, port) in [
+            ("127.0.0.1:8080", "127.0.0.1", 8080),
+            ("[::1]:3000", "::1", 3000),
+            ("[0:0::1]:3000", "::1", 3000),
+            ("Localhost:443", "localhost", 443),
+            ("a.example.:22", "a.example", 22),
+        ] {
+            let read = read(&format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n")).unwrap();
+            assert_eq!(read, Request { host: host.into(), port, way: Way::Tunnel }, "{target}");
+        }
+        let text =
+            "GET http://[::1]:3000/x HTTP/1.1\r\nHost: [::1]:3000\r\nSec-Fetch-Site: Cross-Site\r\n\r\n";
+        let Way::Forward { head, site, .. } = read(text).unwrap().way else { panic!() };
+        assert!(head.starts_with(b"GET /x HTTP/1.1\r\nHost: [::1]:3000\r\n"));
+        assert_eq!(site.as_deref(), Some("cross-site"));
+        for target in [
+            "0x7f.1:80",
+            "127.1:80",
+            "[::1:80",
+            "::1:80",
+            "[127.0.0.1]:80",
+            "[fe80::1%25lo]:80",
+            "1:80",
+            "a:b:80",
+        ] {
+            assert!(read(&format!("CONNECT {target} HTTP/1.1\r\n\r\n")).is_err(), "{target}");
+        }
+        for head in
+            ["Host: [::2]:3000\r\n", "Host: [::1]\r\n", "Sec-Fetch-Site: none\r\nSec-Fetch-Site: none\r\n"]
+        {
+            assert!(read(&format!("GET http://[::1]:3000/ HTTP/1.1\r\n{head}\r\n")).is_err(), "{head}");
+        }
     }
 }

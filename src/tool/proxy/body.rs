@@ -16,8 +16,10 @@ const LINE: usize = 256;
 const TRAILERS: usize = 8 << 10;
 
 /// A connection with what was read of it already.
-pub(crate) struct Input<R> {
+pub struct Input<R> {
+    /// The bytes that were read.
     pub ready: Vec<u8>,
+    /// The connection.
     pub rest: R,
 }
 
@@ -72,7 +74,7 @@ impl<R: AsyncRead + Unpin> Input<R> {
     ///
     /// # Errors
     /// When it is malformed or cut, or a side is gone.
-    pub(crate) async fn pass(&mut self, body: Body, to: &mut (impl AsyncWrite + Unpin)) -> Result<()> {
+    pub async fn pass(&mut self, body: Body, to: &mut (impl AsyncWrite + Unpin)) -> Result<()> {
         match body {
             Body::Length(length) => self.exactly(length, to).await,
             Body::Chunked => self.chunks(to).await,
