@@ -30,12 +30,12 @@ pub(crate) struct Guard {
     known: Mutex<HashMap<String, Option<&'static str>>>,
     /// Hosts of this machine that the agent opened, which the permission rules allowed.
     opened: Mutex<HashSet<String>>,
-    /// Which tabs show, or may show, a document of another machine.
+    /// Documents of another machine, by tab.
     tabs: Mutex<HashMap<String, TabDocuments>>,
     failed: Mutex<Failed>,
 }
 
-/// Whether a tab may show a document of another machine.
+/// Documents of another machine that a tab may show.
 #[derive(Clone, Copy, Debug, Default)]
 struct TabDocuments {
     now: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// Whether a proxy elsewhere could not reach it.
+    /// Returns true if a proxy elsewhere could not reach it.
     pub(crate) fn is_local(&self) -> bool {
         self.addresses.iter().any(|ip| address::check(*ip).is_err())
     }
@@ -208,7 +208,7 @@ impl Guard {
         lock(&self.tabs).remove(tab);
     }
 
-    /// Whether a tab may show a document of another machine.
+    /// Returns true if a tab may show a document of another machine.
     pub(crate) fn abroad(&self) -> bool {
         lock(&self.tabs).values().any(|tab| tab.now || tab.next)
     }

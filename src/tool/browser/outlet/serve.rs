@@ -141,7 +141,7 @@ async fn pass(
     Ok(Ok(()))
 }
 
-/// Whether a head opens a WebSocket of a page of the same host, which the `Origin` header names: a browser sets it, and no
+/// Returns true if a head opens a WebSocket of a page of the same host, which the `Origin` header names: a browser sets it, and no
 /// page can.
 fn is_own_socket(head: &[u8], url: &Url) -> bool {
     let Ok(text) = std::str::from_utf8(head) else { return false };
