@@ -13,6 +13,9 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 /// How long a wait may take before the test fails. Generous: CI machines are slow and busy.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
 
+/// Time of a person between the last letter and Enter, at least.
+const MOMENT: Duration = Duration::from_millis(150);
+
 struct Seen {
     parser: vt100::Parser,
     raw: Vec<u8>,
@@ -48,6 +51,8 @@ const CELL: (u16, u16) = (8, 16);
 /// A program on a PTY.
 pub struct Term {
     child: Box<dyn Child + Send + Sync>,
+    /// When something was typed last.
+    typed: Option<Instant>,
     /// `None`: the terminal was closed.
     master: Option<Box<dyn MasterPty + Send>>,
     writer: Box<dyn Write + Send>,
@@ -125,12 +130,54 @@ impl Term {
                 }
             }
         });
-        Self { child, master: Some(pair.master), writer, reader: Some(reader), hung_up, before, seen, gate }
+        Self {
+            child,
+            typed: None,
+            master: Some(pair.master),
+            writer,
+            reader: Some(reader),
+            hung_up,
+            before,
+            seen,
+            gate,
+        }
     }
 
-    /// Types. `\r` is Enter, `\x1b` Escape, `\x03` Ctrl-C.
+    /// Types. `\r` is Enter, `\x1b` Escape, `\x03` Ctrl-C. As a person does: an Enter or Tab at the end comes a moment
+    /// after what was typed before it, and was read. Directly behind it would belong to a paste.
     pub fn keys(&mut self, keys: &str) {
-        self.bytes(keys.as_bytes());
+        let last = keys.len() - usize::from(keys.ends_with(['\r', '\t']));
+        let (words, last) = keys.split_at(last);
+        if !words.is_empty() {
+            let before = self.written();
+            self.bytes(words.as_bytes());
+            if !last.is_empty() {
+                self.answered(before, Duration::from_secs(2));
+            }
+        }
+        if !last.is_empty() {
+            let typed = self.typed.filter(|at| at.elapsed() < Duration::from_secs(1));
+            let until = typed.filter(|_| !words.starts_with('\x1b')).map(|_| Instant::now() + MOMENT);
+            // Parking may end early.
+            while let Some(rest) = until.and_then(|until| until.checked_duration_since(Instant::now())) {
+                std::thread::park_timeout(rest);
+            }
+            self.bytes(last.as_bytes());
+        }
+    }
+
+    /// Waits until more than `before` bytes were written, no longer than `limit`.
+    fn answered(&self, before: usize, limit: Duration) {
+        let end = Instant::now() + limit;
+        let mut s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while s.raw.len() == before && Instant::now() < end {
+            s = self
+                .seen
+                .1
+                .wait_timeout(s, Duration::from_millis(50))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
     }
 
     /// Types bytes.
@@ -138,6 +185,7 @@ impl Term {
         // A program that has just ended closes the PTY; the next wait reports it.
         let _ = self.writer.write_all(bytes);
         let _ = self.writer.flush();
+        self.typed = Some(Instant::now());
     }
 
     /// Pastes text in bracketed mode.
@@ -412,18 +460,9 @@ impl Term {
     /// Types keys one after another, each time waiting until the screen has changed or a moment has passed.
     pub fn send(&mut self, keys: &[&str]) {
         for k in keys {
-            let before = self.raw().len();
+            let before = self.written();
             self.keys(k);
-            let end = Instant::now() + Duration::from_millis(300);
-            let mut s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
-            while s.raw.len() == before && Instant::now() < end {
-                s = self
-                    .seen
-                    .1
-                    .wait_timeout(s, Duration::from_millis(50))
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0;
-            }
+            self.answered(before, Duration::from_millis(300));
         }
     }
 }

@@ -28,9 +28,9 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Reads `input`. `bursts`: the terminal does not mark pastes.
-    pub(crate) fn new(input: OwnedFd, escape: Duration, bursts: bool) -> Self {
-        let decoder = Decoder { bursts, ..Decoder::default() };
+    /// Reads `input`.
+    pub(crate) fn new(input: OwnedFd, escape: Duration) -> Self {
+        let decoder = Decoder::default();
         Self { file: std::fs::File::from(input), decoder, escape, end: None, bytes: vec![0; CHUNK] }
     }
 
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_lone_escape_is_a_key_when_nothing_follows_and_an_end_is_told() {
         let (read, mut write) = io::pipe().unwrap();
-        let mut r = Reader::new(OwnedFd::from(read), Duration::from_secs(3600), false);
+        let mut r = Reader::new(OwnedFd::from(read), Duration::from_secs(3600));
         assert_eq!(r.rest(), None);
         write.write_all(b"a\x1b").unwrap();
         assert_eq!(r.read(true).unwrap(), [Input::Key(KeyEvent::from(KeyCode::Char('a')))]);

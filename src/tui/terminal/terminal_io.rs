@@ -9,6 +9,7 @@ use tiller_config::schema::Images;
 use crate::app::inbox::Post;
 use crate::app::run::pictures::Pictures;
 use crate::app::ui::{UiError, escape_wait};
+use crate::input::burst::Bursts;
 use crate::input::reader::Reader;
 use crate::output::Encoder;
 use crate::output::writer::Writer;
@@ -42,8 +43,8 @@ pub(crate) struct TerminalIo {
     pub(crate) window: TerminalWindow,
     /// How long a lone Escape waits for the rest of a sequence.
     pub(crate) escape_wait: Duration,
-    /// The terminal does not mark pastes: bytes that come at once are one.
-    pub(crate) bursts: bool,
+    /// Pastes that the terminal does not mark.
+    pub(crate) bursts: Bursts,
 }
 
 impl TerminalIo {
@@ -65,7 +66,7 @@ impl TerminalIo {
             ask_pictures: Pictures::question(&**env),
             window: TerminalWindow::of_env(&**env),
             escape_wait: ESCAPE_WAIT,
-            bursts: false,
+            bursts: Bursts::default(),
         })
     }
 
@@ -105,7 +106,7 @@ impl TerminalIo {
     pub(crate) fn enter(&mut self) -> Result<String, UiError> {
         let Some(t) = &self.terminal else { return Ok(String::new()) };
         let bytes = t.enter()?;
-        self.reader = Some(Reader::new(t.input()?, self.escape_wait, self.bursts));
+        self.reader = Some(Reader::new(t.input()?, self.escape_wait));
         Ok(bytes)
     }
 
@@ -131,18 +132,5 @@ impl TerminalIo {
             self.writer.write(bytes);
         }
         Ok(())
-    }
-
-    /// Reads bytes that come at once as one paste from now on.
-    pub(crate) fn no_paste_marks(&mut self) {
-        if self.bursts {
-            return;
-        }
-        self.bursts = true;
-        if let Some(t) = self.terminal.as_ref().filter(|_| self.reader.is_some())
-            && let Ok(input) = t.input()
-        {
-            self.reader = Some(Reader::new(input, self.escape_wait, true));
-        }
     }
 }
