@@ -13,8 +13,9 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 /// How long a wait may take before the test fails. Generous: CI machines are slow and busy.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Time of a person between the last letter and Enter, at least.
-const MOMENT: Duration = Duration::from_millis(150);
+/// Time of a person between two keys, at least, and between the last letter and Enter.
+const PACE: Duration = Duration::from_millis(40);
+const MOMENT: Duration = Duration::from_millis(130);
 
 struct Seen {
     parser: vt100::Parser,
@@ -53,6 +54,8 @@ pub struct Term {
     child: Box<dyn Child + Send + Sync>,
     /// When something was typed last.
     typed: Option<Instant>,
+    /// Enter was pressed last, when so many bytes had been written.
+    entered: Option<usize>,
     /// `None`: the terminal was closed.
     master: Option<Box<dyn MasterPty + Send>>,
     writer: Box<dyn Write + Send>,
@@ -133,6 +136,7 @@ impl Term {
         Self {
             child,
             typed: None,
+            entered: None,
             master: Some(pair.master),
             writer,
             reader: Some(reader),
@@ -143,26 +147,37 @@ impl Term {
         }
     }
 
-    /// Types. `\r` is Enter, `\x1b` Escape, `\x03` Ctrl-C. As a person does: an Enter or Tab at the end comes a moment
-    /// after what was typed before it, and was read. Directly behind it would belong to a paste.
+    /// Types. `\r` is Enter, `\x1b` Escape, `\x03` Ctrl-C. As a person does: a key comes a moment after what was typed
+    /// before it, and an Enter or Tab at the end when that was read. Directly behind it would belong to a paste.
     pub fn keys(&mut self, keys: &str) {
         let last = keys.len() - usize::from(keys.ends_with(['\r', '\t']));
         let (words, last) = keys.split_at(last);
+        if let Some(before) = self.entered.take() {
+            self.answered(before, Duration::from_millis(300));
+        }
         if !words.is_empty() {
             let before = self.written();
+            if !words.starts_with(|c: char| c.is_control()) {
+                self.hold(PACE);
+            }
             self.bytes(words.as_bytes());
             if !last.is_empty() {
                 self.answered(before, Duration::from_secs(2));
             }
         }
         if !last.is_empty() {
-            let typed = self.typed.filter(|at| at.elapsed() < Duration::from_secs(1));
-            let until = typed.filter(|_| !words.starts_with('\x1b')).map(|_| Instant::now() + MOMENT);
-            // Parking may end early.
-            while let Some(rest) = until.and_then(|until| until.checked_duration_since(Instant::now())) {
-                std::thread::park_timeout(rest);
-            }
+            self.hold(MOMENT);
+            self.entered = Some(self.written());
             self.bytes(last.as_bytes());
+        }
+    }
+
+    /// Waits until so much time has passed since something was typed last.
+    fn hold(&self, pause: Duration) {
+        let until = self.typed.map(|at| at + pause);
+        // Parking may end early.
+        while let Some(rest) = until.and_then(|until| until.checked_duration_since(Instant::now())) {
+            std::thread::park_timeout(rest);
         }
     }
 

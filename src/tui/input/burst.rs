@@ -1,5 +1,6 @@
 //! Tells a paste that the terminal does not mark from typing: its keys follow each other faster than a person types, with
-//! a line end among them. Then all of it is one paste, and no key in it acts. Many ways to paste have no marks: mosh,
+//! more behind a line end. Then all of it is one paste, and no key in it acts. A line end behind a single line is the
+//! Enter of a script, unless the line is a command: that one waits for the Enter of a person. Many ways to paste have no marks: mosh,
 //! `tmux paste-buffer`, dictation. Once a marked paste has come, each key is itself.
 //!
 //! What a person types is not delayed. A key of a text acts at once, since a paste would insert it as well; a line end
@@ -85,8 +86,10 @@ struct Burst {
     first: Option<KeyEvent>,
     /// They are not all the same key.
     varied: bool,
-    /// A line end or a tab is among them.
-    breaks: bool,
+    /// The last one is a line end or a tab.
+    ends: Option<KeyEvent>,
+    /// Something came behind a line end or a tab.
+    inside: bool,
     commands: bool,
     decides: bool,
     /// When the last one came.
@@ -102,19 +105,46 @@ struct Burst {
 }
 
 impl Burst {
+    /// A key comes, which stands for `c`.
+    fn follow(&mut self, key: &KeyEvent, c: char) {
+        self.inside |= self.ends.is_some();
+        self.ends = matches!(c, '\n' | '\t').then_some(*key);
+    }
+
     fn is_paste(&self) -> bool {
         let enough = match self {
             Self { decides: true, .. } => 2,
-            Self { breaks: true, .. } => 3,
+            Self { inside: true, .. } => 3,
             Self { commands: true, .. } => WORDS,
             _ => LONG,
         };
         self.count >= enough && (self.varied || self.decides)
     }
 
+    /// Those that wait are text from now on.
+    fn begin(&mut self) {
+        let mut pasted = PastedText::default();
+        for key in std::mem::take(&mut self.held) {
+            pasted.push(character(&key).unwrap_or_default(), &key);
+        }
+        self.text = Some(pasted);
+    }
+
+    /// What comes next belongs to a text, whatever it is.
+    fn is_text(&self) -> bool {
+        self.text.is_some() || self.enter().is_some()
+    }
+
+    /// The line end behind a single line, of a text: a script sends its message so.
+    fn enter(&self) -> Option<KeyEvent> {
+        let line = !self.inside && !self.decides && !self.commands && self.count >= 3 && self.varied;
+        self.ends.filter(|key| line && key.code == KeyCode::Enter)
+    }
+
     /// How long the keys that wait still wait after the last one.
     fn wait(&self) -> Duration {
-        let surely = self.text.is_some() || self.decides || self.count > 1 && self.breaks;
+        let surely =
+            self.text.is_some() || self.decides || self.count > 1 && (self.inside || self.ends.is_some());
         if surely { TAIL } else { GAP }
     }
 
@@ -169,12 +199,18 @@ impl Bursts {
             Input::Key(key) if key.kind == KeyEventKind::Release => false,
             Input::Key(key) if character(key).is_some() => silence >= self.burst.reach(arrival),
             // A control character in a pasted text; a program that dictates corrects itself.
-            Input::Key(key) => silence >= GAP || self.burst.text.is_none() || edits(key),
+            Input::Key(key) => silence >= GAP || !self.burst.is_text() || edits(key),
             Input::Mouse(mouse) => matches!(mouse.kind, MouseEventKind::Down(_)),
             Input::Paste(_) => true,
             _ => false,
         };
-        if over { self.end() } else { Vec::new() }
+        // What is corrected goes on.
+        let goes_on = matches!(input, Input::Key(key) if edits(key)) && self.burst.inside && silence < GAP;
+        let ended = if over { self.end() } else { Vec::new() };
+        if goes_on {
+            (self.burst.inside, self.burst.last) = (true, arrival.at);
+        }
+        ended
     }
 
     /// Takes an input; returns what is to be carried out. `use_of`: what a key does now.
@@ -190,12 +226,19 @@ impl Bursts {
             return vec![input];
         }
         let c = character(&key);
+        if c.is_none() && self.burst.is_text() && self.burst.text.is_none() {
+            // A control character directly behind a line end.
+            self.burst.inside = true;
+            self.burst.begin();
+            return vec![Input::BurstBegins];
+        }
         if let Some(pasted) = &mut self.burst.text {
             self.burst.last = arrival.at;
             // An escape before it is a control character of the text.
             let plain = KeyEvent { modifiers: key.modifiers - KeyModifiers::ALT, ..key };
             if let Some(c) = character(&plain).filter(|_| pasted.text.len() < MOST) {
                 pasted.push(c, &plain);
+                self.burst.follow(&plain, c);
             }
             return Vec::new();
         }
@@ -208,6 +251,7 @@ impl Bursts {
         }
         let breaks = matches!(c, '\n' | '\t');
         let b = &mut self.burst;
+        b.follow(&key, c);
         b.varied |= b.first.is_some_and(|first| first != key);
         let again = |(alone, at): &(KeyEvent, Duration)| {
             !b.varied && *alone == key && arrival.since.saturating_sub(*at) < REPEAT
@@ -215,7 +259,6 @@ impl Bursts {
         self.alone = self.alone.filter(again).map(|_| (key, arrival.at));
         b.first.get_or_insert(key);
         (b.count, b.last) = (b.count + 1, arrival.at);
-        b.breaks |= breaks;
         b.decides |= means == KeyUse::Decision;
         b.commands |= matches!(means, KeyUse::Move | KeyUse::Command);
         let acts = match means {
@@ -234,23 +277,26 @@ impl Bursts {
         if !b.is_paste() {
             return Vec::new();
         }
-        let mut pasted = PastedText::default();
-        for key in std::mem::take(&mut b.held) {
-            pasted.push(character(&key).unwrap_or_default(), &key);
-        }
-        b.text = Some(pasted);
+        b.begin();
         vec![Input::BurstBegins]
     }
 
     /// Ends what waits: no more came, or something else did.
     pub(crate) fn end(&mut self) -> Vec<Input> {
+        let enter = self.burst.enter();
         let Burst { first, varied, last, typed, moved, held, text, .. } = std::mem::take(&mut self.burst);
         if let Some(key) = first {
             self.alone = (!varied).then_some((key, last));
         }
         match text.map(|pasted| pasted.text) {
-            Some(text) if moved => vec![Input::Burst { typed: String::new(), text: typed + &text }],
-            Some(text) => vec![Input::Burst { typed, text }],
+            Some(text) if moved => {
+                vec![Input::Burst { typed: String::new(), text: typed + &text, enter: None }]
+            }
+            Some(mut text) => {
+                enter.and_then(|_| text.pop());
+                vec![Input::Burst { typed, text, enter }]
+            }
+            None if enter.is_some() => vec![Input::Burst { typed, text: String::new(), enter }],
             None => held.into_iter().map(Input::Key).collect(),
         }
     }

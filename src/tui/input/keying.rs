@@ -10,6 +10,7 @@ use crate::app::state::Owner;
 use crate::input::burst::KeyUse;
 use crate::keymap::action::Action;
 use crate::keymap::{Chord, Keymap, Lookup, show};
+use crate::panel::composer::Composer;
 use crate::panel::composer::content::is_block;
 use crate::panel::composer::request::ComposerRequest;
 use crate::panel::{KeyRouting, Letters, PanelEvent, PanelInput, Reply, View};
@@ -167,8 +168,8 @@ impl App {
         }
     }
 
-    /// Keys came as fast as a paste: `typed` acted as keys, `text` is the rest.
-    pub(crate) fn burst(&mut self, typed: String, text: &str) {
+    /// Keys came as fast as a paste: `typed` acted as keys, `text` is the rest, and `enter` may be one.
+    pub(crate) fn burst(&mut self, typed: String, text: &str, enter: Option<KeyEvent>) {
         self.write_held();
         let composing = match self.top() {
             Owner::View(view) => view == View::Composer,
@@ -183,8 +184,17 @@ impl App {
                 self.with(Owner::View(View::Composer), |p, m| p.handle(PanelEvent::Message(request), m)),
                 Some(Reply::Done(_))
             );
-        self.paste(if taken { &whole } else { text });
-        if text.ends_with('\n') && self.top() == Owner::View(View::Composer) {
+        let text = if taken { &whole } else { text };
+        if !text.is_empty() {
+            self.paste(text);
+        }
+        let composer = self.panel(Owner::View(View::Composer)).map(|p| p as &dyn std::any::Any);
+        let composer = composer.and_then(|p| p.downcast_ref::<Composer>());
+        let command = composing && composer.is_some_and(Composer::is_command);
+        if let Some(key) = enter.filter(|_| !command) {
+            return self.key(&key);
+        }
+        if (enter.is_some() || text.ends_with('\n')) && self.top() == Owner::View(View::Composer) {
             let key = self.keys.map.describe(Action("composer.send"), &self.scopes());
             let key = key.unwrap_or_else(|| "Enter".into());
             self.say_of_keys(format!("Taken for a paste, as the keys came that fast: {key} sends it"));

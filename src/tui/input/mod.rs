@@ -30,6 +30,8 @@ pub enum Input {
         typed: String,
         /// The rest.
         text: String,
+        /// A line end that came last, and is the only one: it may have been meant as a key.
+        enter: Option<KeyEvent>,
     },
     FocusGained,
     FocusLost,

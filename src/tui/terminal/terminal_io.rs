@@ -2,13 +2,15 @@
 //! set while the screen is shown.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_config::schema::Images;
+use tiller_protocol::Clock;
 
 use crate::app::inbox::Post;
 use crate::app::run::pictures::Pictures;
-use crate::app::ui::{UiError, escape_wait};
+use crate::app::ui::{UiError, UiOptions, escape_wait};
 use crate::input::burst::Bursts;
 use crate::input::reader::Reader;
 use crate::output::Encoder;
@@ -28,6 +30,7 @@ const ESCAPE_WAIT: Duration = Duration::from_millis(25);
 pub(crate) struct TerminalIo {
     /// `None`: tests, and while no terminal is attached.
     pub(crate) terminal: Option<Terminal>,
+    clock: Arc<dyn Clock>,
     /// `None`: while the screen is left.
     pub(crate) reader: Option<Reader>,
     pub(crate) signals: Option<Signals>,
@@ -53,9 +56,11 @@ impl TerminalIo {
         terminal: Option<Terminal>,
         out: Box<dyn Write + Send>,
         tx: Post,
-        env: &crate::app::ui::Env,
+        o: &UiOptions,
     ) -> Result<Self, UiError> {
+        let env = &o.env;
         Ok(Self {
+            clock: Arc::clone(&o.clock),
             terminal,
             reader: None,
             signals: None,
@@ -106,7 +111,7 @@ impl TerminalIo {
     pub(crate) fn enter(&mut self) -> Result<String, UiError> {
         let Some(t) = &self.terminal else { return Ok(String::new()) };
         let bytes = t.enter()?;
-        self.reader = Some(Reader::new(t.input()?, self.escape_wait));
+        self.reader = Some(Reader::new(t.input()?, self.escape_wait, Arc::clone(&self.clock)));
         Ok(bytes)
     }
 

@@ -18,7 +18,7 @@ use crate::app::inbox::{Inbox, Post, Wake};
 use crate::app::msg::{Msg, OutputMsg, SignalMsg};
 use crate::app::ui::{Exit, UiError, UiOptions};
 use crate::dialog::reader::picture::Picture;
-use crate::input::reader::{HANGUP, Reader};
+use crate::input::reader::{Arrived, HANGUP, Reader};
 use crate::input::{Input, TerminalFact, burst};
 use crate::output::graphics::Shown;
 use crate::terminal::notify::TerminalWindow;
@@ -87,7 +87,7 @@ impl Loop {
     ) -> Result<Self, UiError> {
         Ok(Self {
             app,
-            io: TerminalIo::new(terminal, out, tx.clone(), &o.env)?,
+            io: TerminalIo::new(terminal, out, tx.clone(), o)?,
             tx,
             inbox,
             outbox: Outbox::new(engine),
@@ -157,7 +157,7 @@ impl Loop {
         let limit = self.patience().into_iter().chain(rest).chain(burst).min();
         let heard = self.inbox.wait(self.io.reader.as_ref().map(Reader::fd), limit);
         let woken = self.clock.mono();
-        // What was there already may have come at any moment since the wait before.
+        // What was there already may have come at any moment since the wait before: the reader knows better.
         let since = if woken.saturating_sub(begun) < AT_ONCE { self.listened } else { woken };
         self.listened = woken;
         let read = heard.input || rest.is_some_and(|_| self.given_up());
@@ -204,8 +204,8 @@ impl Loop {
     fn read(&mut self, ready: bool, since: Duration) {
         // A message may have detached the terminal just now.
         let Some(reader) = &mut self.io.reader else { return };
-        match reader.read(ready) {
-            Ok(inputs) => self.hear(inputs, since),
+        match reader.read(ready, since) {
+            Ok(all) => all.into_iter().for_each(|arrived| self.hear(arrived)),
             Err(e) => {
                 tracing::debug!(error = %e, "the terminal can no longer be read");
                 self.io.reader = None;
@@ -214,10 +214,10 @@ impl Loop {
         }
     }
 
-    /// Takes inputs that were read together, and came not before `since`.
-    fn hear(&mut self, inputs: Vec<Input>, since: Duration) {
-        let arrivals = burst::arrivals(&inputs, since, self.clock.mono());
-        for (input, arrival) in inputs.into_iter().zip(arrivals) {
+    /// Takes inputs that came together.
+    fn hear(&mut self, arrived: Arrived) {
+        let arrivals = burst::arrivals(&arrived.inputs, arrived.since, arrived.at);
+        for (input, arrival) in arrived.inputs.into_iter().zip(arrivals) {
             let ended = self.io.bursts.before(&input, &arrival);
             ended.into_iter().for_each(|input| self.take(Msg::Input(input)));
             let now = self.io.bursts.take(input, &arrival, |key| self.app.key_use(key));
