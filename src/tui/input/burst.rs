@@ -20,6 +20,9 @@ const GAP: Duration = Duration::from_millis(28);
 /// go on.
 const TAIL: Duration = Duration::from_millis(100);
 
+/// A single line that comes so soon behind a paste is the rest of it: a slow connection parts it.
+const REST: Duration = Duration::from_millis(1000);
+
 /// Keys of one piece, at most, that are expected to have been on their way one behind the other.
 const PIECE: usize = 5;
 
@@ -107,6 +110,11 @@ struct Burst {
 impl Burst {
     /// A key comes, which stands for `c`.
     fn follow(&mut self, key: &KeyEvent, c: char) {
+        // A carriage return and a line feed are one line end.
+        if key.code == KeyCode::Char('j') && c == '\n' && self.ends.is_some_and(|e| e.code == KeyCode::Enter)
+        {
+            return;
+        }
         self.inside |= self.ends.is_some();
         self.ends = matches!(c, '\n' | '\t').then_some(*key);
     }
@@ -150,7 +158,7 @@ impl Burst {
 
     /// How soon after the last key the next one must come to belong to it.
     fn reach(&self, next: &Arrival) -> Duration {
-        let surely = self.text.is_some() || self.decides;
+        let surely = self.is_text() || self.decides;
         let pieces = if self.count > 1 { next.together.clamp(1, PIECE) } else { 1 };
         let piece = GAP * u32::try_from(pieces).unwrap_or(1);
         if surely { TAIL.max(piece) } else { piece }
@@ -183,6 +191,8 @@ pub(crate) struct Bursts {
     burst: Burst,
     /// The last key, if no other one belonged to it, and when it came: it may be held down.
     alone: Option<(KeyEvent, Duration)>,
+    /// When the last paste of several lines ended.
+    pasted: Option<Duration>,
 }
 
 impl Bursts {
@@ -283,6 +293,16 @@ impl Bursts {
 
     /// Ends what waits: no more came, or something else did.
     pub(crate) fn end(&mut self) -> Vec<Input> {
+        let soon = self.pasted.is_some_and(|at| self.burst.last.saturating_sub(at) < REST);
+        if soon && self.burst.enter().is_some() {
+            self.burst.inside = true;
+            if self.burst.text.is_none() {
+                self.burst.begin();
+            }
+        }
+        if self.burst.inside && self.burst.text.is_some() {
+            self.pasted = Some(self.burst.last);
+        }
         let enter = self.burst.enter();
         let Burst { first, varied, last, typed, moved, held, text, .. } = std::mem::take(&mut self.burst);
         if let Some(key) = first {

@@ -432,6 +432,22 @@ fn a_single_line_with_its_end_is_sent_unless_it_would_run() {
         d.pass(200);
         assert_eq!(d.done().len(), 1);
     }
+    // A carriage return with a line feed is one line end.
+    let mut d = Desk::new("default");
+    d.bytes(b"look again\r\n");
+    d.pass(200);
+    assert_eq!((sent(&mut d), d.draft().as_str()), (vec!["look again".to_owned()], ""));
+    d.r.clear();
+    // The rest of a paste that a slow connection parts is no message.
+    d.bytes(b"one\rtwo\r");
+    d.pass(400);
+    d.bytes(b"three and four\r");
+    d.pass(80);
+    d.bytes(b"f");
+    d.pass(200);
+    assert_eq!((d.done(), d.draft().as_str()), (Vec::new(), "one\ntwo\nthree and four\nf"));
+    d.bytes(b"\r");
+    assert_eq!(sent(&mut d).len(), 1);
     // At a question it answers nothing: it is a message.
     let mut d = Desk::new("default");
     let approval = crate::dialog::question::approval::sample_ask();
