@@ -13,6 +13,10 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 /// How long a wait may take before the test fails. Generous: CI machines are slow and busy.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
 
+/// Time of a person between two keys, at least, and between the last letter and Enter.
+const PACE: Duration = Duration::from_millis(40);
+const MOMENT: Duration = Duration::from_millis(130);
+
 struct Seen {
     parser: vt100::Parser,
     raw: Vec<u8>,
@@ -48,6 +52,10 @@ const CELL: (u16, u16) = (8, 16);
 /// A program on a PTY.
 pub struct Term {
     child: Box<dyn Child + Send + Sync>,
+    /// When something was typed last.
+    typed: Option<Instant>,
+    /// Enter was pressed last, when so many bytes had been written.
+    entered: Option<usize>,
     /// `None`: the terminal was closed.
     master: Option<Box<dyn MasterPty + Send>>,
     writer: Box<dyn Write + Send>,
@@ -125,12 +133,66 @@ impl Term {
                 }
             }
         });
-        Self { child, master: Some(pair.master), writer, reader: Some(reader), hung_up, before, seen, gate }
+        Self {
+            child,
+            typed: None,
+            entered: None,
+            master: Some(pair.master),
+            writer,
+            reader: Some(reader),
+            hung_up,
+            before,
+            seen,
+            gate,
+        }
     }
 
-    /// Types. `\r` is Enter, `\x1b` Escape, `\x03` Ctrl-C.
+    /// Types. `\r` is Enter, `\x1b` Escape, `\x03` Ctrl-C. As a person does: a key comes a moment after what was typed
+    /// before it, and an Enter or Tab at the end when that was read. Directly behind it would belong to a paste.
     pub fn keys(&mut self, keys: &str) {
-        self.bytes(keys.as_bytes());
+        let last = keys.len() - usize::from(keys.ends_with(['\r', '\t']));
+        let (words, last) = keys.split_at(last);
+        if let Some(before) = self.entered.take() {
+            self.answered(before, Duration::from_millis(300));
+        }
+        if !words.is_empty() {
+            let before = self.written();
+            if !words.starts_with(|c: char| c.is_control()) {
+                self.hold(PACE);
+            }
+            self.bytes(words.as_bytes());
+            if !last.is_empty() {
+                self.answered(before, Duration::from_secs(2));
+            }
+        }
+        if !last.is_empty() {
+            self.hold(MOMENT);
+            self.entered = Some(self.written());
+            self.bytes(last.as_bytes());
+        }
+    }
+
+    /// Waits until so much time has passed since something was typed last.
+    fn hold(&self, pause: Duration) {
+        let until = self.typed.map(|at| at + pause);
+        // Parking may end early.
+        while let Some(rest) = until.and_then(|until| until.checked_duration_since(Instant::now())) {
+            std::thread::park_timeout(rest);
+        }
+    }
+
+    /// Waits until more than `before` bytes were written, no longer than `limit`.
+    fn answered(&self, before: usize, limit: Duration) {
+        let end = Instant::now() + limit;
+        let mut s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while s.raw.len() == before && Instant::now() < end {
+            s = self
+                .seen
+                .1
+                .wait_timeout(s, Duration::from_millis(50))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
     }
 
     /// Types bytes.
@@ -138,6 +200,7 @@ impl Term {
         // A program that has just ended closes the PTY; the next wait reports it.
         let _ = self.writer.write_all(bytes);
         let _ = self.writer.flush();
+        self.typed = Some(Instant::now());
     }
 
     /// Pastes text in bracketed mode.
@@ -412,18 +475,9 @@ impl Term {
     /// Types keys one after another, each time waiting until the screen has changed or a moment has passed.
     pub fn send(&mut self, keys: &[&str]) {
         for k in keys {
-            let before = self.raw().len();
+            let before = self.written();
             self.keys(k);
-            let end = Instant::now() + Duration::from_millis(300);
-            let mut s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
-            while s.raw.len() == before && Instant::now() < end {
-                s = self
-                    .seen
-                    .1
-                    .wait_timeout(s, Duration::from_millis(50))
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0;
-            }
+            self.answered(before, Duration::from_millis(300));
         }
     }
 }

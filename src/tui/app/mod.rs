@@ -153,6 +153,8 @@ impl App {
             | Msg::Source(_) => self.frame.dirty = false,
             Msg::Input(Input::Mouse(event)) => self.mouse(&event),
             Msg::Input(Input::Paste(text)) => self.paste(&text),
+            Msg::Input(Input::BurstBegins) => self.frame.dirty = self.write_held(),
+            Msg::Input(Input::Burst { typed, text, enter }) => self.burst(typed, &text, enter),
             Msg::Resize(width, height) => {
                 self.screen.size = Rect::new(0, 0, width, height);
                 self.model.window.screen = (width, height);

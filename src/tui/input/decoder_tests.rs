@@ -328,16 +328,6 @@ fn a_paste_without_end_can_be_left() {
 }
 
 #[test]
-fn bursts_count_only_where_pastes_are_not_marked() {
-    let burst = b"one line of text\nanother line of text\r";
-    let mut d = Decoder { bursts: true, ..Decoder::default() };
-    let mut out = Vec::new();
-    d.feed(burst, &mut out);
-    assert!(matches!(&out[..], [Input::Paste(_)]));
-    assert!(all(burst).len() > 10);
-}
-
-#[test]
 fn right_and_middle_clicks_are_seen_as_such() {
     let out = all(b"\x1b[<1;2;3M");
     assert!(matches!(out[0], Input::Mouse(m) if m.kind == MouseEventKind::Down(MouseButton::Middle)));

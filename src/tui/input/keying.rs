@@ -5,10 +5,18 @@ use crossterm::event::{KeyCode, KeyEvent};
 use tiller_protocol::{Notice, NoticeKind};
 
 use crate::app::App;
+use crate::app::decisions::decides;
 use crate::app::state::Owner;
+use crate::input::burst::KeyUse;
 use crate::keymap::action::Action;
 use crate::keymap::{Chord, Keymap, Lookup, show};
-use crate::panel::{KeyRouting, PanelInput, Reply, View};
+use crate::panel::composer::Composer;
+use crate::panel::composer::content::is_block;
+use crate::panel::composer::request::ComposerRequest;
+use crate::panel::{KeyRouting, Letters, PanelEvent, PanelInput, Reply, View};
+
+/// Actions that only move in a list.
+const MOVES: &[&str] = &["list.down", "list.up", "list.page_down", "list.page_up", "list.first", "list.last"];
 
 /// A key that a person presses to do something. Terminals also report locks, modifiers and media keys.
 fn named(key: &KeyEvent) -> bool {
@@ -145,7 +153,8 @@ impl App {
         let reply = self.with(top, |p, m| p.input(PanelInput::Paste(text), m));
         if let Some(Reply::Done(list)) = reply {
             self.effects(top, list);
-        } else if self.status_of(top).is_some_and(|s| s.question.is_some()) {
+        } else if matches!(top, Owner::Layer(_)) {
+            // A dialog that has no use for it.
             self.paste_at_question(text);
         } else if matches!(top, Owner::View(v) if v != View::Composer) {
             // Pasting with the focus in a pane means the composer: nothing else takes text.
@@ -156,6 +165,73 @@ impl App {
             {
                 self.effects(Owner::View(View::Composer), list);
             }
+        }
+    }
+
+    /// Keys came as fast as a paste: `typed` acted as keys, `text` is the rest, and `enter` may be one.
+    pub(crate) fn burst(&mut self, typed: String, text: &str, enter: Option<KeyEvent>) {
+        self.write_held();
+        let composing = match self.top() {
+            Owner::View(view) => view == View::Composer,
+            top => self.status_of(top).is_some_and(|s| s.question.is_some() && s.letters != Letters::Write),
+        };
+        // A long one is a block: all of it, not all but its begin.
+        let whole = typed.clone() + text;
+        let block = composing && !typed.is_empty() && is_block(&whole);
+        let request = Box::new(ComposerRequest::TakeBack(typed));
+        let taken = block
+            && matches!(
+                self.with(Owner::View(View::Composer), |p, m| p.handle(PanelEvent::Message(request), m)),
+                Some(Reply::Done(_))
+            );
+        let text = if taken { &whole } else { text };
+        if !text.is_empty() {
+            self.paste(text);
+        }
+        let composer = self.panel(Owner::View(View::Composer)).map(|p| p as &dyn std::any::Any);
+        let composer = composer.and_then(|p| p.downcast_ref::<Composer>());
+        let command = composing && composer.is_some_and(Composer::is_command);
+        if let Some(key) = enter.filter(|_| !command) {
+            return self.key(&key);
+        }
+        if (enter.is_some() || text.ends_with('\n')) && self.top() == Owner::View(View::Composer) {
+            let key = self.keys.map.describe(Action("composer.send"), &self.scopes());
+            let key = key.unwrap_or_else(|| "Enter".into());
+            self.say_of_keys(format!("Taken for a paste, as the keys came that fast: {key} sends it"));
+        }
+    }
+
+    /// Returns what a key that stands for text does now: see [`crate::input::burst`].
+    pub(crate) fn key_use(&self, key: &KeyEvent) -> KeyUse {
+        let top = self.top();
+        let Some(status) = self.status_of(top) else { return KeyUse::Text };
+        if status.is_raw() {
+            return KeyUse::Program;
+        }
+        let chord = Chord::of(key);
+        let letter = chord.text().is_some();
+        if !self.keys.pending.is_empty() {
+            return KeyUse::Command;
+        }
+        // A letter at a question waits there.
+        if status.question.is_some() {
+            return if letter { KeyUse::Text } else { KeyUse::Decision };
+        }
+        let words = self.registry.words();
+        let scope = words.scope(status.scope);
+        let list = scope.is_some_and(|s| s.parent.is_some());
+        let decides_here = self.layers.last().filter(|_| !list);
+        let decides_here =
+            decides_here.is_some_and(|l| l.panel().actions().iter().any(|s| decides(words, s.action)));
+        let composer = top == Owner::View(View::Composer);
+        let field = scope.is_some_and(|s| s.text) && status.scope != "vim";
+        match self.keys.map.lookup(&self.scopes(), &[chord]) {
+            _ if composer && (!letter || field && !status.empty) => KeyUse::Text,
+            Lookup::None if field => KeyUse::Text,
+            _ if composer && field || decides_here => KeyUse::Decision,
+            Lookup::Actions(all) if all.iter().any(|a| decides(words, *a)) => KeyUse::Decision,
+            Lookup::Actions(all) if all.iter().all(|a| MOVES.contains(&a.0)) => KeyUse::Move,
+            _ => KeyUse::Command,
         }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! [`Decoder`] is pure. [`reader`] feeds it.
 
+pub(crate) mod burst;
 pub mod escape;
 pub(crate) mod keying;
 pub(crate) mod mouse;
@@ -21,6 +22,17 @@ pub enum Input {
     Mouse(MouseEvent),
     /// Cleaned: no controls but line feeds and tabs.
     Paste(String),
+    /// Keys came as fast as only a paste does: those that are not there yet will come as [`Input::Burst`].
+    BurstBegins,
+    /// A paste that the terminal did not mark, cleaned.
+    Burst {
+        /// Its begin, which has acted as keys.
+        typed: String,
+        /// The rest.
+        text: String,
+        /// A line end that came last, and is the only one: it may have been meant as a key.
+        enter: Option<KeyEvent>,
+    },
     FocusGained,
     FocusLost,
     /// Background colour, 0 to 255.
@@ -72,8 +84,6 @@ pub struct Decoder {
     paste: paste::Paste,
     /// Swallowing an answer (OSC, DCS, APC) that was too long to keep.
     skip: bool,
-    /// The terminal has no bracketed paste: many bytes at once are one.
-    pub bursts: bool,
 }
 
 /// The outcome of looking at the front of the buffer.
@@ -88,10 +98,6 @@ impl Decoder {
     /// Takes bytes as they come and adds what they mean to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<Input>) {
         let mut bytes = bytes;
-        if self.bursts && self.buf.is_empty() && paste::is_burst(bytes) {
-            out.push(Input::Paste(paste::clean(bytes)));
-            return;
-        }
         while !bytes.is_empty() {
             if self.paste.open() {
                 let used = self.paste.feed(bytes, out);

@@ -10,9 +10,6 @@ const END: &[u8] = b"\x1b[201~";
 /// Bytes of one paste that are kept.
 const MOST: usize = 64 << 20;
 
-/// Bytes that come at once, at least, to be taken for a paste where the terminal does not mark them.
-const BURST: usize = 32;
-
 #[derive(Debug, Default)]
 pub(super) struct Paste {
     open: bool,
@@ -114,13 +111,8 @@ pub(super) fn is_text(key: &KeyEvent) -> bool {
     }
 }
 
-/// Many bytes at once with a line break before the last one: that is a paste, not typing.
-pub(super) fn is_burst(b: &[u8]) -> bool {
-    b.len() >= BURST && !b.contains(&0x1b) && b[..b.len() - 1].iter().any(|c| matches!(c, b'\r' | b'\n'))
-}
-
 /// Pasted bytes as text: line ends become `\n`, controls go, bad UTF-8 becomes a mark.
-pub(super) fn clean(bytes: &[u8]) -> String {
+fn clean(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

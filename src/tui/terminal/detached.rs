@@ -10,6 +10,7 @@ use crate::app::msg::Msg;
 use crate::app::run::Loop;
 use crate::app::state::Owner;
 use crate::app::ui::{Exit, UiError};
+use crate::input::burst::Bursts;
 use crate::input::reader::HANGUP;
 use crate::output::Encoder;
 use crate::output::writer::Writer;
@@ -260,7 +261,7 @@ impl Loop {
             self.io.read_environment(&o.env);
             self.app.themes.depth(crate::theme::Depth::of_env(&*o.env));
         }
-        self.io.bursts = false;
+        self.io.bursts = Bursts::default();
         let (w, h) = terminal.size();
         self.io.terminal = Some(terminal);
         let mut out = self.io.enter()?;

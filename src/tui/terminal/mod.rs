@@ -293,7 +293,7 @@ pub(crate) const ASK_COLOURS: &str = "\x1b[48;2;1;2;3m\x1bP$qm\x1b\\\x1b[0m";
 
 /// Asks the terminal about itself; the answers come as messages, if at all. Device attributes last:
 /// every terminal answers those.
-pub const QUERIES: &str = "\x1b]11;?\x1b\\\x1b[?996n\x1b[?2026$p\x1b[?69$p\x1b[?2004$p\x1b[?u\x1b[c";
+pub const QUERIES: &str = "\x1b]11;?\x1b\\\x1b[?996n\x1b[?2026$p\x1b[?69$p\x1b[?u\x1b[c";
 
 /// Puts back what was saved, once. Never waits for a lock that a dead thread may hold.
 fn restore() -> bool {

@@ -2,13 +2,16 @@
 //! set while the screen is shown.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_config::schema::Images;
+use tiller_protocol::Clock;
 
 use crate::app::inbox::Post;
 use crate::app::run::pictures::Pictures;
-use crate::app::ui::{UiError, escape_wait};
+use crate::app::ui::{UiError, UiOptions, escape_wait};
+use crate::input::burst::Bursts;
 use crate::input::reader::Reader;
 use crate::output::Encoder;
 use crate::output::writer::Writer;
@@ -27,6 +30,7 @@ const ESCAPE_WAIT: Duration = Duration::from_millis(25);
 pub(crate) struct TerminalIo {
     /// `None`: tests, and while no terminal is attached.
     pub(crate) terminal: Option<Terminal>,
+    clock: Arc<dyn Clock>,
     /// `None`: while the screen is left.
     pub(crate) reader: Option<Reader>,
     pub(crate) signals: Option<Signals>,
@@ -42,8 +46,8 @@ pub(crate) struct TerminalIo {
     pub(crate) window: TerminalWindow,
     /// How long a lone Escape waits for the rest of a sequence.
     pub(crate) escape_wait: Duration,
-    /// The terminal does not mark pastes: bytes that come at once are one.
-    pub(crate) bursts: bool,
+    /// Pastes that the terminal does not mark.
+    pub(crate) bursts: Bursts,
 }
 
 impl TerminalIo {
@@ -52,9 +56,11 @@ impl TerminalIo {
         terminal: Option<Terminal>,
         out: Box<dyn Write + Send>,
         tx: Post,
-        env: &crate::app::ui::Env,
+        o: &UiOptions,
     ) -> Result<Self, UiError> {
+        let env = &o.env;
         Ok(Self {
+            clock: Arc::clone(&o.clock),
             terminal,
             reader: None,
             signals: None,
@@ -65,7 +71,7 @@ impl TerminalIo {
             ask_pictures: Pictures::question(&**env),
             window: TerminalWindow::of_env(&**env),
             escape_wait: ESCAPE_WAIT,
-            bursts: false,
+            bursts: Bursts::default(),
         })
     }
 
@@ -105,7 +111,7 @@ impl TerminalIo {
     pub(crate) fn enter(&mut self) -> Result<String, UiError> {
         let Some(t) = &self.terminal else { return Ok(String::new()) };
         let bytes = t.enter()?;
-        self.reader = Some(Reader::new(t.input()?, self.escape_wait, self.bursts));
+        self.reader = Some(Reader::new(t.input()?, self.escape_wait, Arc::clone(&self.clock)));
         Ok(bytes)
     }
 
@@ -131,18 +137,5 @@ impl TerminalIo {
             self.writer.write(bytes);
         }
         Ok(())
-    }
-
-    /// Reads bytes that come at once as one paste from now on.
-    pub(crate) fn no_paste_marks(&mut self) {
-        if self.bursts {
-            return;
-        }
-        self.bursts = true;
-        if let Some(t) = self.terminal.as_ref().filter(|_| self.reader.is_some())
-            && let Ok(input) = t.input()
-        {
-            self.reader = Some(Reader::new(input, self.escape_wait, true));
-        }
     }
 }

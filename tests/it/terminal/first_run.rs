@@ -45,7 +45,7 @@ fn a_server_is_tried_kept_and_gets_the_prompt_that_waited() {
     let place = Place::new();
     let mut term = too_early(&place, "what is on the table?");
     term.keys("2");
-    term.wait_text("base URL");
+    term.wait_gone("Use the built-in demo model");
     term.keys(&server.url());
     term.wait_text(&server.url());
     assert_eq!(server.count(), 0, "nothing is asked before the yes");

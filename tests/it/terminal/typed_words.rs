@@ -82,3 +82,35 @@ fn u11_a_sentence_answers_nothing_at_118x25() {
 fn u11_a_sentence_answers_nothing_at_80x24() {
     a_sentence_answers_nothing(80, 24);
 }
+
+/// `tmux paste-buffer`, mosh and dictation send a paste as if it were typed: it goes to the draft, and acts when the person
+/// presses Enter.
+#[test]
+fn a_paste_without_marks_sends_and_runs_nothing() {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(model.wire, &model.server);
+    model.push(Script::new().text("It is looked at."));
+    let mut term = place.term(&["--profile", "full"], 80, 24);
+    term.wait_text("Type what you want done");
+    // A script sends its message with the Enter behind it.
+    term.bytes(b"look around\r");
+    term.wait_text("It is looked at.");
+    crate::screen::idle(&term);
+    model.push(Script::new().text("It is read."));
+    term.bytes(b"read this:\r!touch x\r/quit\r");
+    term.wait("the lines", |s| ["read this:", "!touch x", "/quit"].iter().all(|l| s.contains(l)));
+    term.wait_text("Taken for a paste");
+    let_pass(Duration::from_millis(300));
+    let screen = term.screen();
+    assert!(!place.work.join("x").exists() && model.asked().len() == 1, "{screen}");
+    term.keys("\r");
+    term.wait_text("It is read.");
+    let asked = serde_json::to_string(&model.asked()).unwrap();
+    assert!(asked.contains("read this:\\n!touch x\\n/quit"), "{asked}");
+    assert!(!place.work.join("x").exists());
+    // What the person types acts.
+    crate::screen::say(&mut term, "!touch y");
+    wait("the other file", || place.work.join("y").exists());
+    assert_eq!(crate::screen::quit(&mut term), 0);
+}

@@ -18,8 +18,8 @@ use crate::app::inbox::{Inbox, Post, Wake};
 use crate::app::msg::{Msg, OutputMsg, SignalMsg};
 use crate::app::ui::{Exit, UiError, UiOptions};
 use crate::dialog::reader::picture::Picture;
-use crate::input::reader::{HANGUP, Reader};
-use crate::input::{Input, TerminalFact};
+use crate::input::reader::{Arrived, HANGUP, Reader};
+use crate::input::{Input, TerminalFact, burst};
 use crate::output::graphics::Shown;
 use crate::terminal::notify::TerminalWindow;
 use crate::terminal::signals::Signals;
@@ -31,6 +31,9 @@ use pacing::FramePacing;
 
 /// Messages taken in before a frame is considered.
 const DRAIN: usize = 8192;
+
+/// A wait that ends within this time did not wait: there was something already.
+const AT_ONCE: Duration = Duration::from_millis(1);
 
 /// The running screen.
 pub(crate) struct Loop {
@@ -51,6 +54,8 @@ pub(crate) struct Loop {
     pub(crate) options: Option<UiOptions>,
     /// Sent when the loop starts.
     prompt: Option<String>,
+    /// When the last wait for input ended (monotonic).
+    listened: Duration,
 }
 
 impl Loop {
@@ -82,7 +87,7 @@ impl Loop {
     ) -> Result<Self, UiError> {
         Ok(Self {
             app,
-            io: TerminalIo::new(terminal, out, tx.clone(), &o.env)?,
+            io: TerminalIo::new(terminal, out, tx.clone(), o)?,
             tx,
             inbox,
             outbox: Outbox::new(engine),
@@ -93,6 +98,7 @@ impl Loop {
             exit: None,
             options: None,
             prompt: o.start.prompt.clone(),
+            listened: o.clock.mono(),
         })
     }
 
@@ -146,10 +152,20 @@ impl Loop {
     /// One iteration: wait, take in messages, perform tasks, draw.
     fn turn(&mut self) {
         let rest = self.io.reader.as_ref().and_then(Reader::rest);
-        let limit = self.patience().into_iter().chain(rest).min();
+        let begun = self.clock.mono();
+        let burst = self.io.bursts.due().map(|due| due.saturating_sub(begun));
+        let limit = self.patience().into_iter().chain(rest).chain(burst).min();
         let heard = self.inbox.wait(self.io.reader.as_ref().map(Reader::fd), limit);
+        let woken = self.clock.mono();
+        // What was there already may have come at any moment since the wait before: the reader knows better.
+        let since = if woken.saturating_sub(begun) < AT_ONCE { self.listened } else { woken };
+        self.listened = woken;
         let read = heard.input || rest.is_some_and(|_| self.given_up());
         let ready = heard.input;
+        if !read && self.io.bursts.due().is_some_and(|due| due <= woken) {
+            let ended = self.io.bursts.end();
+            ended.into_iter().for_each(|input| self.take(Msg::Input(input)));
+        }
         match heard {
             Wake { disconnected: true, .. } => self.exit = Some(Exit::Quit),
             Wake { msg: Some(msg), .. } => {
@@ -168,7 +184,7 @@ impl Loop {
             _ => {}
         }
         if read {
-            self.read(ready);
+            self.read(ready, since);
         } else if self.app.has_due_letter() {
             self.take(Msg::Tick);
         }
@@ -184,17 +200,28 @@ impl Loop {
         self.io.reader.as_ref().and_then(Reader::rest).is_some_and(|t| t.is_zero())
     }
 
-    /// Reads the terminal's input; `ready`: it has bytes.
-    fn read(&mut self, ready: bool) {
+    /// Reads the terminal's input; `ready`: it has bytes, which came not before `since`.
+    fn read(&mut self, ready: bool, since: Duration) {
         // A message may have detached the terminal just now.
         let Some(reader) = &mut self.io.reader else { return };
-        match reader.read(ready) {
-            Ok(inputs) => inputs.into_iter().for_each(|i| self.take(Msg::Input(i))),
+        match reader.read(ready, since) {
+            Ok(all) => all.into_iter().for_each(|arrived| self.hear(arrived)),
             Err(e) => {
                 tracing::debug!(error = %e, "the terminal can no longer be read");
                 self.io.reader = None;
                 self.take(Msg::Output(OutputMsg::Lost));
             }
+        }
+    }
+
+    /// Takes inputs that came together.
+    fn hear(&mut self, arrived: Arrived) {
+        let arrivals = burst::arrivals(&arrived.inputs, arrived.since, arrived.at);
+        for (input, arrival) in arrived.inputs.into_iter().zip(arrivals) {
+            let ended = self.io.bursts.before(&input, &arrival);
+            ended.into_iter().for_each(|input| self.take(Msg::Input(input)));
+            let now = self.io.bursts.take(input, &arrival, |key| self.app.key_use(key));
+            now.into_iter().for_each(|input| self.take(Msg::Input(input)));
         }
     }
 
@@ -219,7 +246,9 @@ impl Loop {
 
     pub(crate) fn take(&mut self, msg: Msg) {
         match &msg {
-            Msg::Input(Input::Key(_) | Input::Paste(_) | Input::Mouse(_)) => self.pacing.hurry(),
+            Msg::Input(Input::Key(_) | Input::Paste(_) | Input::Burst { .. } | Input::Mouse(_)) => {
+                self.pacing.hurry()
+            }
             Msg::Engine(event) => {
                 self.attached.heard(event);
                 self.pacing.event(is_words(event));
@@ -266,7 +295,6 @@ impl Loop {
             Msg::Input(Input::Fact(TerminalFact::Mode(69, state))) => {
                 self.io.encoder.sides = matches!(state, 1 | 2)
             }
-            Msg::Input(Input::Fact(TerminalFact::Mode(2004, 0))) => self.io.no_paste_marks(),
             _ => {}
         }
         let written = matches!(msg, Msg::Output(OutputMsg::Ready));

@@ -116,11 +116,11 @@ impl Content {
             end -= 1;
         }
         let text = text[..end].replace("\r\n", "\n").replace('\r', "\n");
-        let lines = text.lines().count();
-        if lines <= CHIP_LINES && text.len() <= CHIP_BYTES {
+        if !is_block(&text) {
             self.edit.insert(&text);
             return;
         }
+        let lines = text.lines().count();
         let n = self.count(|a| matches!(a, Attachment::Paste { .. })) + 1;
         let measure =
             if lines > 1 { format!("{lines} lines") } else { format!("{} characters", text.chars().count()) };
@@ -177,6 +177,11 @@ impl Content {
     pub(crate) fn is_blank(&self) -> bool {
         self.edit.text().trim().is_empty()
     }
+}
+
+/// Returns true if pasted text becomes a chip.
+pub(crate) fn is_block(text: &str) -> bool {
+    text.len() > CHIP_BYTES || text.lines().count() > CHIP_LINES
 }
 
 /// Labels by number.

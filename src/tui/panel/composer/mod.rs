@@ -424,6 +424,11 @@ impl Composer {
         self.send(if model.agent.turn.running { running_modes(model).0 } else { SendMode::Steer }, model)
     }
 
+    /// Returns true if Enter would not send the draft to a model, but run it, or write it to memory.
+    pub(crate) fn is_command(&self) -> bool {
+        self.content.edit.text().trim_start().starts_with(['!', '/', '#'])
+    }
+
     /// The text that is not sent.
     #[cfg(test)]
     pub(crate) fn draft_text(&self) -> String {

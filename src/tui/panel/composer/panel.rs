@@ -416,6 +416,15 @@ impl Composer {
                 self.changed();
                 Reply::done()
             }
+            Ok(ComposerRequest::TakeBack(words)) => {
+                let edit = &mut self.content.edit;
+                let caret = edit.caret();
+                if !edit.text()[..caret].ends_with(&words) {
+                    return Reply::Ignored;
+                }
+                edit.replace(caret - words.len()..caret, "");
+                Reply::done()
+            }
             Ok(ComposerRequest::Replace(message)) => self.replace(&message),
             Ok(ComposerRequest::Take(id)) => self.take_back(id, model),
             Ok(ComposerRequest::Keep(message)) => {

@@ -15,6 +15,8 @@ pub enum ComposerRequest {
     Prepend(String),
     /// Insert this at the caret.
     Insert(Message),
+    /// Delete these words, which were typed last, from before the caret. Ignored when something else stands there.
+    TakeBack(String),
     /// Replace the text, which is kept among the earlier prompts.
     Replace(Message),
     /// Send this message; when it is refused it comes back into the text.

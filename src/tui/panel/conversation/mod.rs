@@ -179,7 +179,7 @@ impl ConversationPanel {
     fn page(&mut self, model: &Model) -> Vec<Effect> {
         let conv = &model.agent.conversation;
         self.hold_pages(model);
-        let next = self.place_part(conv).or_else(|| self.near_part(conv)).or_else(|| self.search_part(conv));
+        let next = self.place_part(conv).or_else(|| self.near_part(conv)).or_else(|| self.search_part());
         match next {
             Some(query) if !self.loading && self.asked.as_ref() != Some(&query) => {
                 self.loading = true;
@@ -223,11 +223,10 @@ impl ConversationPanel {
         }
     }
 
-    /// The part that the search has not looked through.
-    fn search_part(&self, conv: &Conversation) -> Option<Query> {
+    /// The part that the search has not looked through. Some of it may have been loaded since.
+    fn search_part(&self) -> Option<Query> {
         let entry = self.search.as_ref().filter(|s| s.whole)?.before?;
-        let at = PathPlace::Search { entry };
-        Some(Query::PathPart { before: conv.page_before()?, at, count: SEARCH_COUNT })
+        Some(Query::PathPart { before: entry, at: PathPlace::Search { entry }, count: SEARCH_COUNT })
     }
 
     fn done(&mut self, model: &Model) -> Reply {

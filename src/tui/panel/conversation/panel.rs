@@ -350,7 +350,7 @@ impl ConversationPanel {
 
     /// What was asked for and came may be asked for again later. What came and was of no use may not.
     fn forget_asked(&mut self, conv: &Conversation) {
-        let next = self.near_part(conv).or_else(|| self.search_part(conv));
+        let next = self.near_part(conv).or_else(|| self.search_part());
         if next != self.asked {
             self.asked = None;
         }

@@ -14,7 +14,7 @@ use crate::widget::edit::Edit;
 /// Cells at the end that may have changed since the words were typed.
 const GROWING: usize = 64;
 
-/// One hit: the `n`-th in that cell, or in all cells of the entry where the cell is not known.
+/// One hit: the `n`-th in all cells of the entry, or in that cell, where it is of no entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// 0: it was found in what is not loaded.
@@ -63,8 +63,7 @@ impl Search {
                 if at < growing && old.as_ref().is_some_and(|old| !old.contains(&c.key)) {
                     continue;
                 }
-                let count = matches(&cell::search_text(c), &words).count();
-                hits.extend((0..count).map(|n| Hit { key: c.key, entry: c.entry, n }));
+                add(&mut hits, c, c.key, &words);
             }
         }
         (self.before, self.earlier) = (conv.page_before(), conv.earlier());
@@ -83,9 +82,7 @@ impl Search {
     pub fn look(&mut self, cells: &[Cell], first: Option<EntryId>, earlier: u64) {
         let mut hits: Vec<Hit> = Vec::new();
         for c in cells {
-            let from = hits.last().filter(|h| h.entry == c.entry).map_or(0, |h| h.n + 1);
-            let count = matches(&cell::search_text(c), self.words()).count();
-            hits.extend((from..from + count).map(|n| Hit { key: 0, entry: c.entry, n }));
+            add(&mut hits, c, 0, self.words());
         }
         self.current = self.current.map(|n| n + hits.len());
         hits.append(&mut self.hits);
@@ -137,12 +134,11 @@ impl Search {
 
 /// The cell of a hit, and which of the matches in it is meant; `None`: it is not loaded.
 pub fn place(conv: &Conversation, hit: Hit, words: &str) -> Option<(usize, usize)> {
-    if let Some(index) = conv.find(hit.key).filter(|_| hit.key != 0) {
-        return Some((index, hit.n));
-    }
-    let entry = hit.entry?;
+    let Some(entry) = hit.entry else {
+        return conv.find(hit.key).filter(|_| hit.key != 0).map(|index| (index, hit.n));
+    };
     let first = conv.find_entry(entry)?;
-    let mut n = hit.n;
+    let (mut n, mut last) = (hit.n, (first, 0));
     let of_it = |c: &&Cell| c.entry == Some(entry);
     for (k, c) in conv.cells().range(first..).take_while(of_it).enumerate() {
         let here = matches(&cell::search_text(c), words).count();
@@ -150,8 +146,19 @@ pub fn place(conv: &Conversation, hit: Hit, words: &str) -> Option<(usize, usize
             return Some((first + k, n));
         }
         n -= here;
+        if here > 0 {
+            last = (first + k, here - 1);
+        }
     }
-    Some((first, hit.n))
+    Some(last)
+}
+
+/// Adds the hits of a cell behind those of the cells before it.
+fn add(hits: &mut Vec<Hit>, c: &Cell, key: u64, words: &str) {
+    let same = |h: &&Hit| c.entry.is_some() && h.entry == c.entry;
+    let from = hits.last().filter(same).map_or(0, |h| h.n + 1);
+    let count = matches(&cell::search_text(c), words).count();
+    hits.extend((from..from + count).map(|n| Hit { key, entry: c.entry, n }));
 }
 
 /// Where `words` stand in `text`: byte ranges. Capitals matter only when `words` has some.

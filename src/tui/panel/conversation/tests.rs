@@ -702,6 +702,66 @@ fn a_search_keeps_nothing_of_what_it_looks_through() {
     assert!(r.screen().contains("message 19999"), "{}", r.screen());
 }
 
+/// What was loaded between the typing and the search, or all of it, is looked through as well.
+#[test]
+fn a_search_looks_through_what_was_loaded_meanwhile() {
+    for loaded in [100, 300] {
+        let (mut r, _, all) = long_session(500);
+        r.run("alt-1; /; type message 00250");
+        let reply =
+            ReplyEvent::PageReply { entries: all[300 - loaded..300].to_vec(), earlier: 300 - loaded as u64 };
+        r.cause(None, EventBody::Reply(Box::new(reply)));
+        r.run("enter");
+        serve(&mut r, &all);
+        let screen = r.screen();
+        assert!(screen.contains("1/1") && !screen.contains("to search"), "{loaded}: {screen}");
+        assert!(screen.lines().any(|l| l.contains("message 00250") && !l.contains("1/1")), "{screen}");
+    }
+}
+
+/// A hit is found again in its entry, whichever of the entry's cells it stands in, also when the cells were built anew.
+#[test]
+fn a_hit_is_the_same_one_when_its_cells_are_built_anew() {
+    use super::search::{Search, place};
+    let mut random = crate::testing::Random(78);
+    let mut r = Robot::new(80, 24);
+    let mut s = Script::new();
+    let words =
+        |random: &mut crate::testing::Random| "needle, hay, ".repeat(random.below(4) as usize) + "end";
+    let entries: Vec<_> = (0..50)
+        .map(|n| {
+            let thinking = Block::Thinking { text: words(&mut random), signature: None };
+            match n % 2 {
+                0 => s.user(&words(&mut random)),
+                _ => s.assistant(vec![thinking, text(&words(&mut random))], StopReason::EndTurn),
+            }
+        })
+        .collect();
+    let e = s.snapshot(entries.clone(), 0, false);
+    send(&mut r, e);
+    let (mut loaded, mut looked) = (Search::default(), Search::default());
+    loaded.edit.insert("needle");
+    looked.edit.insert("needle");
+    loaded.run(&r.app.model.agent.conversation);
+    looked.look(&r.app.model.agent.conversation.cells_of(&entries), None, 0);
+    for round in 0..2 {
+        let conv = &r.app.model.agent.conversation;
+        let cells = conv.cells().iter().enumerate();
+        let all: Vec<(usize, usize)> = cells
+            .flat_map(|(at, c)| {
+                let count = crate::cell::search_text(c).matches("needle").count();
+                (0..count).map(move |n| (at, n))
+            })
+            .collect();
+        for hits in [&loaded.hits, &looked.hits] {
+            let placed: Vec<_> = hits.iter().filter_map(|h| place(conv, *h, "needle")).collect();
+            assert_eq!(placed, all, "round {round}");
+        }
+        let e = s.snapshot(entries.clone(), 0, false);
+        send(&mut r, e);
+    }
+}
+
 /// Letters that are added to the words leave the hits that the whole word finds.
 #[test]
 fn a_search_that_is_typed_finds_what_the_whole_word_finds() {
