@@ -133,7 +133,7 @@ impl DecidedCall for CallTask {
                 rule
             }
             // It starts programs of the person's to list what they offer: no call of them has been approved.
-            None if self.only_lists(view) => {
+            None if only_lists(view) => {
                 self.run_in(CommandProfile::Read);
                 rule
             }
@@ -144,12 +144,6 @@ impl DecidedCall for CallTask {
             }
         };
         Ok(CallDecision { decision: PermissionOutcome::Allowed, by })
-    }
-
-    /// True for a call that only lists what other programs offer, in a mode in which calls of these ask.
-    fn only_lists(&self, view: &CallView) -> bool {
-        let free = view.reading.access.iter().all(|access| matches!(access, Access::Free));
-        free && view.reading.touch == Touch::Network && view.profile != Profile::Full
     }
 
     async fn ask(&mut self, view: &CallView, verdict: Verdict) -> Option<Result<CallDecision, Refusal>> {
@@ -336,4 +330,10 @@ async fn discard(draft: Option<String>) {
     let Some(draft) = draft else { return };
     // One that stays is deleted with the old ones.
     let _ = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(draft)).await;
+}
+
+/// True for a call that only lists what other programs offer, in a mode in which calls of these ask.
+fn only_lists(view: &CallView) -> bool {
+    let free = view.reading.access.iter().all(|access| matches!(access, Access::Free));
+    free && view.reading.touch == Touch::Network && view.profile != Profile::Full
 }

@@ -160,7 +160,16 @@ exec(open("server.py").read())
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(server.bodies().last().unwrap()["messages"].to_string().contains("hello"), "{out:?}");
     assert!(place.work.join("stray.txt").exists(), "a call that was approved lets it write: {out:?}");
-    for name in [".envrc", ".mcp.json", ".tiller", ".husky", ".codex", ".githooks", ".claude/settings.json", ".git/hooks/pre-commit"] {
+    for name in [
+        ".envrc",
+        ".mcp.json",
+        ".tiller",
+        ".husky",
+        ".codex",
+        ".githooks",
+        ".claude/settings.json",
+        ".git/hooks/pre-commit",
+    ] {
         assert!(place.work.join(name).symlink_metadata().is_err(), "{name}: {out:?}");
     }
     assert_eq!(config(), before, "{out:?}");
