@@ -180,7 +180,8 @@ impl Listener {
             return Ok(true);
         }
         match io::Error::last_os_error() {
-            e if e.raw_os_error() == Some(libc::ENOENT) => Ok(false),
+            // The caller was ended, or a descriptor that was handed over has answered already.
+            e if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::EINPROGRESS)) => Ok(false),
             e => Err(e),
         }
     }

@@ -14,6 +14,10 @@ use crate::session::CallError;
 /// Delay before a server that failed is tried again, by the number of failures, in seconds.
 const DELAYS: [u64; 6] = [0, 2, 5, 15, 30, 60];
 
+/// Said of a program that could not be started to list its tools.
+const LISTED: &str = "; it was started to list its tools, without the right to write in the workspace: a call of it that the \
+                      user approves starts it with it, and so does /mcp";
+
 impl Server {
     /// The connection; starts it where there is none whose program has these rights.
     pub(super) async fn connected(&self, rights: ServerRights) -> Result<Arc<Connection>, Failure> {
@@ -65,7 +69,12 @@ impl Server {
             Err(NoConnection { tail, login: true, challenge, .. }) => {
                 Err(Failure { tail, ..self.logged_out(challenge) })
             }
-            Err(NoConnection { why, tail, .. }) => Err(Failure { tail, ..Failure::new(why) }),
+            Err(NoConnection { mut why, tail, .. }) => {
+                if rights == ServerRights::Read && environment.confined.is_some() {
+                    why.push_str(LISTED);
+                }
+                Err(Failure { tail, ..Failure::new(why) })
+            }
         };
         let mut state = lock(&self.state);
         if state.revoked {

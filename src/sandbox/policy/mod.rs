@@ -72,6 +72,9 @@ pub struct Policy {
     /// compared after it, so protected names are kept from it by its supervisor, those too that do not exist yet.
     #[serde(default)]
     pub(crate) stays: bool,
+    /// A program that stays may remove some files only, like a command.
+    #[serde(default)]
+    pub counts_losses: bool,
     /// The workspace is not written, though the other folders of [`Profile::Workspace`] are.
     #[serde(default)]
     pub only_reads_workspace: bool,
@@ -159,6 +162,7 @@ impl Policy {
             proxy: None,
             proxy_port: None,
             stays: false,
+            counts_losses: false,
             only_reads_workspace: false,
             paths: None,
         }

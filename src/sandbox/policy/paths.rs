@@ -78,6 +78,10 @@ fn writable(policy: &Policy, shared: Option<&Path>, files: &mut LookUp) -> Vec<P
         }
     }
     let mut all: Vec<PathBuf> = all.into_iter().filter_map(|path| files.find(path)).collect();
+    if policy.only_reads_workspace {
+        // One above it would open it.
+        all.retain(|folder| !policy.workspace.starts_with(folder));
+    }
     all.dedup();
     all
 }
@@ -92,7 +96,8 @@ fn protected(
         return Vec::new();
     }
     let own = policy.protected.iter().map(|path| policy.workspace.join(path));
-    let pointer = shared.iter().map(|_| policy.workspace.join(".git"));
+    // A file `.git` says where the repository is, and so which programs git runs.
+    let pointer = [policy.workspace.join(".git")].into_iter().filter(|git| git.is_file());
     let main = shared.iter().flat_map(|git| [git.join("hooks"), git.join("config")]);
     let repository = shared.map_or_else(|| policy.workspace.join(".git"), Path::to_owned);
     let named = crate::git_files::protected(&repository);

@@ -173,14 +173,20 @@ impl Caller {
         (0..3).filter_map(|number| self.descriptor(number).ok())
     }
 
-    /// The terminal that controls it, if it is one of its standard streams.
+    /// The terminal that controls it, if it sees that.
     pub(crate) fn terminal(&self) -> Option<OwnedFd> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.thread)).ok()?;
         // After the name, which may have any characters: state, parent, group, session, terminal (proc(5)).
         let device: i64 = stat.rsplit_once(')')?.1.split_whitespace().nth(4)?.parse().ok()?;
-        self.streams().find(|fd| {
+        let is_it = |fd: &OwnedFd| {
             fstat(fd).is_ok_and(|file| i64::try_from(file.st_rdev).is_ok_and(|number| number == device))
-        })
+        };
+        let named = || {
+            let number = rustix::fs::minor(u64::try_from(device).ok()?);
+            let name = format!("dev/pts/{number}");
+            openat(self.root().ok()?, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()
+        };
+        self.streams().find(is_it).or_else(|| named().filter(is_it))
     }
 
     /// Its mask of modes (umask(2)).

@@ -8,6 +8,7 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{
@@ -31,6 +32,8 @@ const TRIALS: u32 = 8;
 /// `/dev/tty`, as `st_rdev` has it.
 const CONTROLLING_TERMINAL: u64 = 5 << 8;
 
+/// Pipes of all programs that wait for a reader at the same time. Each takes a thread.
+const PIPES: usize = 64;
 /// Between two looks for the reader of a pipe.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -87,7 +90,7 @@ impl Judge {
         let path = caller.text(call.args[at.path])?;
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
         let follows = !exclusive && !flags.contains(OFlags::NOFOLLOW);
-        let mode = mode(call.args[at.path + if is_creat(call.number) { 1 } else { 2 }], caller);
+        let asked = call.args[at.path + if is_creat(call.number) { 1 } else { 2 }];
         for _ in 0..TRIALS {
             let base = caller.start(at, &call.args, &path)?;
             let mut walk = Walk::new(caller);
@@ -96,7 +99,7 @@ impl Judge {
                 Ok(_) if exclusive => return Err(Errno::EXIST.into()),
                 Ok(fd) => {
                     let fd = if follows { walk.through(&entry, fd)? } else { fd };
-                    return self.existing_file(fd, flags, mode, caller, (call, listener));
+                    return self.existing_file(fd, flags, asked, caller, (call, listener));
                 }
                 Err(Errno::NOENT) if flags.contains(OFlags::CREATE) && !entry.slash => {}
                 Err(Errno::NOENT) if flags.contains(OFlags::CREATE) => return Err(Errno::ISDIR.into()),
@@ -106,6 +109,7 @@ impl Judge {
             still_waits(call, listener)?;
             let new =
                 flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+            let mode = mode(asked, caller);
             match openat(&entry.folder, entry.name(), new, mode.mode) {
                 Err(Errno::EXIST) if !exclusive => {}
                 Err(e) => return Err(e.into()),
@@ -118,12 +122,12 @@ impl Judge {
         Err(Errno::AGAIN.into())
     }
 
-    /// Opens a file that exists.
+    /// Opens a file that exists. `asked`: the mode of a temporary one.
     fn existing_file(
         &self,
         fd: OwnedFd,
         flags: OFlags,
-        mode: NewMode,
+        asked: u64,
         caller: &Caller,
         (call, listener): (&Call, &Arc<Listener>),
     ) -> Result<Made, Refused> {
@@ -143,10 +147,12 @@ impl Judge {
         still_waits(call, listener)?;
         let here = format!("/proc/self/fd/{}", fd.as_raw_fd());
         if temporary {
-            let made = open(here, flags | OFlags::CLOEXEC, mode.mode)?;
+            let mode = mode(asked, caller);
+            let made = open(here, (flags - OFlags::NOFOLLOW) | OFlags::CLOEXEC, mode.mode)?;
             mode.complete(&made)?;
             return Ok(Made::File(made));
         }
+        let of_call = flags;
         let mut flags = flags - OFlags::CREATE - OFlags::EXCL - OFlags::NOFOLLOW;
         flags |= OFlags::NOCTTY | OFlags::CLOEXEC;
         if kind != FileType::Fifo {
@@ -155,7 +161,7 @@ impl Judge {
         match open(&*here, flags | OFlags::NONBLOCK, Mode::empty()) {
             // There is no reader yet. Waiting for it here would keep all other calls waiting.
             Err(Errno::NXIO) if !flags.contains(OFlags::NONBLOCK) => {
-                wait_for_reader(fd, flags, call.id, listener)?;
+                wait_for_reader(fd, (flags, of_call), call.id, listener)?;
                 Ok(Made::Later)
             }
             Err(e) => Err(e.into()),
@@ -183,9 +189,7 @@ impl Judge {
             let own = || caller.streams().any(|fd| fstat(fd).is_ok_and(|own| own.st_rdev == file.st_rdev));
             return if known || own() { Ok(fd) } else { Err(Errno::ACCESS.into()) };
         }
-        // What has no name in a folder is the caller's alone: pipes, removed files.
-        let unnamed = !path.is_absolute() || file.st_nlink == 0 && kind == FileType::RegularFile;
-        if unnamed || is_own_entry(&fd, &path, caller)? {
+        if is_unnamed(&path, file) || is_own_name(&fd, &path, caller)? {
             return Ok(fd);
         }
         if self.scope.contains(&path) {
@@ -198,6 +202,11 @@ impl Judge {
             return Ok(fd);
         }
         let only_reads = flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY;
+        // This process may have an administrator's rights, the caller has none of them.
+        let own = file.st_uid == rustix::process::geteuid().as_raw() || file.st_mode & 0o004 != 0;
+        if only_reads && own && kind == FileType::RegularFile && !self.scope.hides(&path) {
+            return Ok(fd);
+        }
         let note = (!only_reads && may_write(&path)).then(|| Note::path(BlockedKind::Write, &path));
         Err(Refused { errno: Errno::ACCESS, note })
     }
@@ -217,9 +226,8 @@ impl Judge {
             let length = i64::from_ne_bytes(call.args[1].to_ne_bytes());
             let length = u64::try_from(length).map_err(|_| Errno::INVAL)?;
             let fd = walk.target(base, &path)?;
-            let mode = NewMode::default();
             let file =
-                self.existing_file(fd, OFlags::WRONLY | OFlags::NONBLOCK, mode, caller, (call, listener))?;
+                self.existing_file(fd, OFlags::WRONLY | OFlags::NONBLOCK, 0, caller, (call, listener))?;
             return match file {
                 Made::File(file) => Ok(ftruncate(file, length)?),
                 Made::Later => Err(Errno::INVAL.into()),
@@ -236,15 +244,15 @@ impl Judge {
                 return Err(Errno::PERM.into());
             }
             let path = path_of(file)?;
-            let unnamed = now.st_nlink == 0 || !path.is_absolute();
-            if !(unnamed || self.scope.contains(&path)) || self.links.lead_out(&path, &now) {
+            // A file that is elsewhere too is judged when it is opened for writing.
+            if !(is_unnamed(&path, &now) || self.scope.contains(&path)) {
                 return Err(Refused {
                     errno: Errno::ACCESS,
                     note: Some(Note::path(BlockedKind::Create, &path)),
                 });
             }
         }
-        self.may_make(&entry, matches!(how, NewName::Symlink(_)))?;
+        self.may_make(&entry, matches!(how, NewName::Folder(_)))?;
         still_waits(call, listener)?;
         let folder = &entry.folder;
         match how {
@@ -268,11 +276,11 @@ impl Judge {
         Ok(())
     }
 
-    /// Fails if the policy does not let this name be made. `link`: it becomes a link, which may not stand above a protected
-    /// name: that would lead into a folder of the program's.
-    fn may_make(&self, entry: &Entry, link: bool) -> Result<(), Refused> {
+    /// Fails if the policy does not let this name be made. `folder`: it becomes one. Nothing else may stand above a protected
+    /// name: a link, or a file `.git`, would lead into a folder of the program's.
+    fn may_make(&self, entry: &Entry, folder: bool) -> Result<(), Refused> {
         let full = entry.path()?;
-        if self.scope.contains(&full) && !(link && self.scope.is_above_protected(&full)) {
+        if self.scope.contains(&full) && (folder || !self.scope.is_above_protected(&full)) {
             return Ok(());
         }
         let note = folder_allows(entry).then(|| Note::path(BlockedKind::Create, &full));
@@ -296,10 +304,21 @@ fn hand_over(fd: &OwnedFd, flags: OFlags, call: u64, listener: &Listener) -> Res
     handed.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::BADF))
 }
 
-/// Opens a pipe for writing once it has a reader, as long as the caller waits for that.
-fn wait_for_reader(pipe: OwnedFd, flags: OFlags, call: u64, listener: &Arc<Listener>) -> Result<(), Errno> {
+/// Opens a pipe for writing once it has a reader, as long as the caller waits for that. `asked`: the flags of the call.
+fn wait_for_reader(
+    pipe: OwnedFd,
+    (flags, asked): (OFlags, OFlags),
+    call: u64,
+    listener: &Arc<Listener>,
+) -> Result<(), Errno> {
+    static WAITING: AtomicUsize = AtomicUsize::new(0);
+    if WAITING.fetch_add(1, Ordering::Relaxed) >= PIPES {
+        WAITING.fetch_sub(1, Ordering::Relaxed);
+        return Err(Errno::AGAIN);
+    }
     let listener = Arc::clone(listener);
     let wait = move || {
+        let _one = Waiting(&WAITING);
         while listener.waits(call) {
             let here = format!("/proc/self/fd/{}", pipe.as_raw_fd());
             let opened = match open(here, flags | OFlags::NONBLOCK, Mode::empty()) {
@@ -311,7 +330,7 @@ fn wait_for_reader(pipe: OwnedFd, flags: OFlags, call: u64, listener: &Arc<Liste
             };
             let given = opened.and_then(|file| {
                 fcntl_setfl(&file, flags & OFlags::APPEND)?;
-                hand_over(&file, flags, call, &listener)
+                hand_over(&file, asked, call, &listener)
             });
             if let Err(e) = given {
                 let _ = listener.answer(call, Answer::Fail(e.raw_os_error()));
@@ -320,13 +339,34 @@ fn wait_for_reader(pipe: OwnedFd, flags: OFlags, call: u64, listener: &Arc<Liste
         }
     };
     let thread = std::thread::Builder::new().name("tiller-pipe".into()).stack_size(128 << 10);
-    thread.spawn(wait).map(drop).map_err(|_| Errno::AGAIN)
+    thread.spawn(wait).map(drop).map_err(|_| {
+        WAITING.fetch_sub(1, Ordering::Relaxed);
+        Errno::AGAIN
+    })
 }
 
-/// A file of the caller's own in /proc, such as its name or its score for the end by lack of memory.
-fn is_own_entry(fd: &OwnedFd, path: &Path, caller: &Caller) -> Result<bool, Errno> {
+/// Counts a thread that waits.
+struct Waiting(&'static AtomicUsize);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// True for the names of the caller's own threads in /proc.
+fn is_own_name(fd: &OwnedFd, path: &Path, caller: &Caller) -> Result<bool, Errno> {
+    if !path.ends_with("comm") || !is_proc(fd)? {
+        return Ok(false);
+    }
     let process = caller.process().ok_or(Errno::SRCH)?;
-    Ok(is_proc(fd)? && path.starts_with(format!("/proc/{process}")))
+    Ok(path.starts_with(format!("/proc/{process}")))
+}
+
+/// True for a file without a name in a folder, which is the caller's alone: a pipe, a removed file.
+fn is_unnamed(path: &Path, file: &Stat) -> bool {
+    // Some file systems count no links.
+    !path.is_absolute() || file.st_nlink == 0 && path.as_os_str().as_encoded_bytes().ends_with(b" (deleted)")
 }
 
 /// The kernel reads the lower half of an argument of flags.
@@ -425,17 +465,14 @@ struct NewMode {
     masked: bool,
 }
 
-impl Default for NewMode {
-    fn default() -> Self {
-        Self { mode: Mode::empty(), masked: false }
-    }
-}
-
 impl NewMode {
     /// Gives a new file what the mask of this process has kept from it.
     fn complete(self, file: &OwnedFd) -> Result<(), Errno> {
         if self.masked {
-            chmodat(CWD, format!("/proc/self/fd/{}", file.as_raw_fd()), self.mode, AtFlags::empty())?;
+            // A folder can have inherited the bit of its group.
+            let inherited = Mode::from_raw_mode(fstat(file)?.st_mode & 0o7000);
+            let here = format!("/proc/self/fd/{}", file.as_raw_fd());
+            chmodat(CWD, here, self.mode | inherited, AtFlags::empty())?;
         }
         Ok(())
     }

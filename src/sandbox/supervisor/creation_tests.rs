@@ -38,10 +38,15 @@ fn work_is_done_as_the_kernel_does_it() {
             "set -C; echo x > f; ! (echo y > f) 2>/dev/null && [ \"$(cat f)\" = x ]",
             "echo x > /dev/null && echo x > /dev/stderr && echo x > /proc/self/fd/2 && echo x > $TMPDIR/f",
             "mkfifo p && (cat p > out & echo through > p; wait) && [ \"$(cat out)\" = through ]",
+            "mkfifo p; (sleep 0.2; cat p > out) & exec 3>p; sh -c 'echo through >&3'; exec 3>&-; wait; \
+             [ \"$(cat out)\" = through ]",
+            "echo x > f && ln f g && ln g h && mkdir c && ln f c/f && cp -al c $TMPDIR/copy && [ \"$(cat h)\" = x ]",
+            "umask 002; mkdir s && chmod g+s s && mkdir s/d && [ \"$(stat -c %a s/d)\" = 2775 ]",
+            "exec 9</etc/passwd; perl -e 'use Fcntl; sysopen(F, \"/etc/passwd\", O_RDONLY|O_CREAT) or exit 1'",
+            "for i in $(seq 60); do echo x > f$i; done; rm f*",
             "mkdir -p a/b && cd a/b && echo x > ../../f && touch ../c && cd .. && rm c && mv b d",
             "exec 3<>f; echo x >&3; [ \"$(cat f)\" = x ]; cd d 2>/dev/null || mkdir d && cp f d/ && rm -r d f",
             "echo 123456 > f && truncate -s 3 f && [ \"$(cat f)\" = 123 ]",
-            "git init -q sub 2>/dev/null; cd sub && touch .git/x",
             "perl -e 'use Fcntl; sysopen(F, \"f\", O_RDWR|O_CREAT|O_EXCL, 0600) or exit 1; \
              !sysopen(G, \"f\", O_RDWR|O_CREAT|O_EXCL) && $!{EEXIST} or exit 2; \
              !sysopen(G, \"..\", O_RDWR) && $!{EISDIR} or exit 3; \
@@ -69,6 +74,9 @@ fn x24_protected_names_do_not_appear_in_any_way() {
             "ln -s s .envrc",
             "mkdir evil; echo evil > evil/settings.json; ln -s evil .claude",
             "mkdir evil; echo evil > evil/settings.json; mv evil .claude",
+            "rm -r .git; mkdir -p evil/hooks; echo evil > evil/hooks/pre-commit; echo 'gitdir: evil' > .git",
+            "echo 'gitdir: evil' > f; mv f .git",
+            "echo evil > f; ln f .claude",
             "echo evil > .git/hooks/pre-commit",
             "echo evil >> .git/config",
             "cd .git; cp config c; echo evil >> c; mv c config",
@@ -86,10 +94,11 @@ fn x24_protected_names_do_not_appear_in_any_way() {
             let place = Place::new();
             let out = run(&place, method, script);
             let there = |name: &str| place.top.join("work").join(name).symlink_metadata().is_ok();
+            assert!(!place.top.join("work/.git").is_file(), "{method:?}: {script}");
             for name in [".envrc", ".mcp.json", ".tiller", ".claude/settings.json", ".git/hooks/pre-commit"] {
                 assert!(!there(name), "{method:?}: {script}: {name}: {}", words(&out));
             }
-            let text = |name: &str| std::fs::read_to_string(place.top.join(name)).unwrap();
+            let text = |name: &str| std::fs::read_to_string(place.top.join(name)).unwrap_or_default();
             assert_eq!(text("work/.git/config"), "[core]\n", "{method:?}: {script}");
             assert_eq!(text("outside/old"), "old", "{method:?}: {script}");
             assert!(!place.top.join("outside/new").exists(), "{method:?}: {script}");

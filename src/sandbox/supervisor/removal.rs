@@ -98,20 +98,14 @@ impl Judge {
         let replaced = self.state(&new).ok();
         let free = match replaced {
             Some(_) => self.scope.may_go(&new_path),
-            // A folder must not become the one above a protected name.
-            None => {
-                self.scope.contains(&new_path) && !(state.folder && self.scope.is_above_protected(&new_path))
-            }
+            // What is moved there must not become the folder above a protected name, or a file `.git` in its place.
+            None => self.scope.contains(&new_path) && !self.scope.is_above_protected(&new_path),
         };
         if !free {
             return Err(refused(&new_path));
         }
         let exchange = flags.contains(RenameFlags::EXCHANGE);
-        if let Some(replaced) = replaced
-            && exchange
-            && replaced.folder
-            && self.scope.is_above_protected(&old_path)
-        {
+        if exchange && replaced.is_some() && self.scope.is_above_protected(&old_path) {
             return Err(refused(&old_path));
         }
         self.count_move(&old_path, &new_path, state)?;
@@ -126,6 +120,9 @@ impl Judge {
 
     /// Counts what a renaming takes away. Nothing is lost by it unless the new place is one from which files go uncounted.
     fn count_move(&self, old: &Path, new: &Path, state: FileState) -> Done {
+        if !self.scope.counts {
+            return Ok(());
+        }
         let mut losses = self.losses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if self.scope.is_above_workspace(old) {
             let allowed = losses.allows_workspace(old, &self.watch);
@@ -168,8 +165,11 @@ impl Judge {
         state_at(&entry.folder, entry.name())
     }
 
-    /// Counts a file that goes.
+    /// Counts a file that goes. A program that stays has no command after which the count would begin anew.
     fn count(&self, path: &Path, state: FileState) -> Done {
+        if !self.scope.counts {
+            return Ok(());
+        }
         let mut losses = self.losses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if losses.allows(path, state, &self.watch) { Ok(()) } else { Err(self.too_many()) }
     }

@@ -13,6 +13,8 @@ pub(crate) struct Scope {
     pub(crate) namespaces: bool,
     /// The program stays while the person works: nothing is compared after it, and names are made in its place.
     pub(crate) stays: bool,
+    /// Removals are counted, and too many of them refused.
+    pub(crate) counts: bool,
     workspace: PathBuf,
     writable: Vec<PathBuf>,
     /// Read-only parts of the private `/tmp`.
@@ -53,7 +55,8 @@ impl Scope {
             protected.extend(policy.hidden_paths());
         }
         let (profile, workspace) = (policy.profile, policy.workspace.clone());
-        Self { profile, namespaces, stays, workspace, writable, shown, protected, compared }
+        let counts = !stays || policy.counts_losses;
+        Self { profile, namespaces, stays, counts, workspace, writable, shown, protected, compared }
     }
 
     /// Whether files below this path may be changed, by its real name.
@@ -90,6 +93,11 @@ impl Scope {
 
     pub(crate) fn is_workspace(&self, path: &Path) -> bool {
         path.starts_with(&self.workspace)
+    }
+
+    /// Whether the path is protected, or must not be read.
+    pub(crate) fn hides(&self, path: &Path) -> bool {
+        self.protects(path)
     }
 
     fn protects(&self, path: &Path) -> bool {

@@ -260,11 +260,15 @@ fn twenty_servers_do_not_delay_the_first_key() {
     let server =
         ScriptServer::start([calls("c1", "tool_search", json!({"query": "say"})), says("All found.")]);
     let Some(mut place) = place(&server) else { return };
-    let log = place.work.join("started").display().to_string();
+    // What is started to list its tools does not write in the workspace.
+    let logs = place.user.join("logs");
+    std::fs::create_dir(&logs).unwrap();
+    let log = logs.join("started").display().to_string();
     place.set("STARTED", &log);
     let mut settings = String::from("[limits]\nenv = [\"STARTED\"]\n");
     for n in 0..18 {
         settings.push_str(&entry(&place, &format!("good{n}"), "good"));
+        settings.push_str(&format!("writable = [\"{}\"]\n", logs.display()));
     }
     settings.push_str(&(entry(&place, "silent", "silent") + "start_timeout = 3\n"));
     settings.push_str(&entry(&place, "broken", "crash"));
