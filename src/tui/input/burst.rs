@@ -68,12 +68,15 @@ pub(crate) struct Arrival {
 pub(crate) fn arrivals(inputs: &[Input], since: Duration, now: Duration) -> Vec<Arrival> {
     let is_text = |i: &Input| matches!(i, Input::Key(key) if character(key).is_some());
     let count = inputs.iter().filter(|i| is_text(i)).count();
+    // What has a line end inside may be a paste: nothing tells that its keys did not come at once.
+    let ends = |i: &Input| matches!(i, Input::Key(key) if character(key) == Some('\n'));
+    let inside = inputs.iter().skip_while(|i| !ends(i)).any(|i| is_text(i) && !ends(i));
     let each = now.saturating_sub(since) / u32::try_from(count.max(1)).unwrap_or(u32::MAX);
     let (mut left, mut first) = (count, since);
     let one = |input: &Input| {
         let together = left;
         left -= usize::from(is_text(input));
-        if each >= TYPIST {
+        if each >= TYPIST && !inside {
             let at = now.saturating_sub(each * u32::try_from(left).unwrap_or(u32::MAX));
             return Arrival { since: at, at, together: 1 };
         }
@@ -101,7 +104,7 @@ struct Burst {
     typed: String,
     /// They moved in a list, and are in no text.
     moved: bool,
-    /// Those that wait.
+    /// Those that wait; behind a text they are keys that are none, and act when no more of it comes.
     held: Vec<KeyEvent>,
     /// It is a paste: the text of those that wait.
     text: Option<PastedText>,
@@ -129,13 +132,42 @@ impl Burst {
         self.count >= enough && (self.varied || self.decides)
     }
 
-    /// Those that wait are text from now on.
+    /// Those that wait are text from now on. Control characters in it are dropped.
     fn begin(&mut self) {
-        let mut pasted = PastedText::default();
-        for key in std::mem::take(&mut self.held) {
-            pasted.push(character(&key).unwrap_or_default(), &key);
+        let pasted = self.text.get_or_insert_default();
+        for key in self.held.drain(..).map(|key| plain(&key)) {
+            if let Some(c) = character(&key) {
+                pasted.push(c, &key);
+            }
         }
-        self.text = Some(pasted);
+    }
+
+    /// It is a paste for sure: no line that waits for its Enter.
+    fn is_pasted(&self) -> bool {
+        self.text.is_some() && self.enter().is_none()
+    }
+
+    /// A key that is no text may be a part of it: what comes behind it tells.
+    fn takes(&self, key: &KeyEvent) -> bool {
+        let waits = self.text.is_some() || !self.held.is_empty();
+        !edits(key) && (self.is_pasted() || waits && (is_control(key) || character(&plain(key)).is_some()))
+    }
+
+    /// Takes such a key, or one of a text that has begun.
+    fn add(&mut self, key: KeyEvent, at: Duration) {
+        self.last = at;
+        let text = plain(&key);
+        match character(&text) {
+            // An escape before it is a control character of the text.
+            Some(c) if self.text.is_some() && (text == key || self.is_pasted()) => {
+                self.count += 1;
+                self.follow(&text, c);
+                self.held.push(text);
+                self.begin();
+            }
+            None if self.is_pasted() && is_control(&key) => {}
+            _ => self.held.push(key),
+        }
     }
 
     /// What comes next belongs to a text, whatever it is.
@@ -158,8 +190,10 @@ impl Burst {
 
     /// How soon after the last key the next one must come to belong to it.
     fn reach(&self, next: &Arrival) -> Duration {
-        let surely = self.is_text() || self.decides;
-        let pieces = if self.count > 1 { next.together.clamp(1, PIECE) } else { 1 };
+        // A person types two keys so, and a key behind which nothing of the text came.
+        let key = self.held.last().is_some_and(|key| character(key).is_none());
+        let surely = self.is_text() && (self.count > 2 || self.inside) && !key;
+        let pieces = if self.count > 1 || self.decides { next.together.clamp(1, PIECE) } else { 1 };
         let piece = GAP * u32::try_from(pieces).unwrap_or(1);
         if surely { TAIL.max(piece) } else { piece }
     }
@@ -176,7 +210,7 @@ struct PastedText {
 impl PastedText {
     fn push(&mut self, c: char, key: &KeyEvent) {
         let feed = key.code == KeyCode::Char('j') && c == '\n';
-        if !(feed && self.carriage) {
+        if !(feed && self.carriage) && self.text.len() < MOST {
             self.text.push(c);
         }
         self.carriage = key.code == KeyCode::Enter;
@@ -208,8 +242,8 @@ impl Bursts {
         let over = match input {
             Input::Key(key) if key.kind == KeyEventKind::Release => false,
             Input::Key(key) if character(key).is_some() => silence >= self.burst.reach(arrival),
-            // A control character in a pasted text; a program that dictates corrects itself.
-            Input::Key(key) => silence >= GAP || !self.burst.is_text() || edits(key),
+            // A program that dictates corrects itself.
+            Input::Key(key) => silence >= GAP || !self.burst.takes(key),
             Input::Mouse(mouse) => matches!(mouse.kind, MouseEventKind::Down(_)),
             Input::Paste(_) => true,
             _ => false,
@@ -236,20 +270,9 @@ impl Bursts {
             return vec![input];
         }
         let c = character(&key);
-        if c.is_none() && self.burst.is_text() && self.burst.text.is_none() {
-            // A control character directly behind a line end.
-            self.burst.inside = true;
-            self.burst.begin();
-            return vec![Input::BurstBegins];
-        }
-        if let Some(pasted) = &mut self.burst.text {
-            self.burst.last = arrival.at;
-            // An escape before it is a control character of the text.
-            let plain = KeyEvent { modifiers: key.modifiers - KeyModifiers::ALT, ..key };
-            if let Some(c) = character(&plain).filter(|_| pasted.text.len() < MOST) {
-                pasted.push(c, &plain);
-                self.burst.follow(&plain, c);
-            }
+        let taken = if c.is_none() { self.burst.takes(&key) } else { self.burst.text.is_some() };
+        if taken {
+            self.burst.add(key, arrival.at);
             return Vec::new();
         }
         let Some(c) = c else { return vec![input] };
@@ -293,14 +316,17 @@ impl Bursts {
 
     /// Ends what waits: no more came, or something else did.
     pub(crate) fn end(&mut self) -> Vec<Input> {
+        let mut behind = Vec::new();
+        if self.burst.is_text() {
+            let held = std::mem::take(&mut self.burst.held).into_iter();
+            (self.burst.held, behind) = held.partition(|key| character(key).is_some());
+        }
         let soon = self.pasted.is_some_and(|at| self.burst.last.saturating_sub(at) < REST);
         if soon && self.burst.enter().is_some() {
+            // It does not count as a paste itself: else lines that come steadily would never be sent.
             self.burst.inside = true;
-            if self.burst.text.is_none() {
-                self.burst.begin();
-            }
-        }
-        if self.burst.inside && self.burst.text.is_some() {
+            self.burst.begin();
+        } else if self.burst.inside && self.burst.text.is_some() {
             self.pasted = Some(self.burst.last);
         }
         let enter = self.burst.enter();
@@ -308,7 +334,7 @@ impl Bursts {
         if let Some(key) = first {
             self.alone = (!varied).then_some((key, last));
         }
-        match text.map(|pasted| pasted.text) {
+        let mut ended = match text.map(|pasted| pasted.text) {
             Some(text) if moved => {
                 vec![Input::Burst { typed: String::new(), text: typed + &text, enter: None }]
             }
@@ -318,7 +344,9 @@ impl Bursts {
             }
             None if enter.is_some() => vec![Input::Burst { typed, text: String::new(), enter }],
             None => held.into_iter().map(Input::Key).collect(),
-        }
+        };
+        ended.extend(behind.into_iter().map(Input::Key));
+        ended
     }
 }
 
@@ -331,6 +359,16 @@ fn character(key: &KeyEvent) -> Option<char> {
         (KeyCode::Tab, KeyModifiers::NONE) => Some('\t'),
         _ => None,
     }
+}
+
+/// The key without the escape before it.
+fn plain(key: &KeyEvent) -> KeyEvent {
+    KeyEvent { modifiers: key.modifiers - KeyModifiers::ALT, ..*key }
+}
+
+/// Control characters of a text come as these.
+fn is_control(key: &KeyEvent) -> bool {
+    matches!(key.code, KeyCode::Char(_)) && key.modifiers == KeyModifiers::CONTROL
 }
 
 /// Keys that edit where they stand, and do nothing else.

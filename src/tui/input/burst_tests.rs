@@ -549,3 +549,149 @@ fn a_dialog_keeps_what_is_pasted_over_it() {
         }
     }
 }
+
+/// What a person types where keys decide is the same at each speed of a person.
+#[test]
+fn what_is_typed_by_hand_where_keys_decide_acts() {
+    let mut random = Random(0xdec1);
+    let typed = |confirm: bool, keys: &str, paces: &mut dyn FnMut() -> u64| {
+        let mut d = Desk::new("default");
+        if confirm {
+            d.r.push(quit());
+            d.r.wait(Duration::from_millis(600));
+        }
+        d.r.clear();
+        for key in keys.bytes() {
+            d.bytes(&[key]);
+            d.pass(paces());
+        }
+        d.pass(400);
+        let log: Vec<&str> = d.r.app.keys.log.iter().map(|action| action.0).collect();
+        (sent(&mut d), d.draft(), d.r.app.layers.len(), log)
+    };
+    for (confirm, keys) in [
+        (true, "\t\r"),
+        (true, "y\r"),
+        (true, "n\r"),
+        (true, "\t\t\r"),
+        (true, "\t\t\t\r"),
+        (false, "?why\r"),
+        (false, "ok then\r"),
+        (false, "\tx\r"),
+    ] {
+        let slow = typed(confirm, keys, &mut || 300);
+        assert!(!slow.3.is_empty(), "{keys:?}: {slow:?}");
+        assert!(!confirm || slow.2 == 0 || slow.3.contains(&"confirm.press"), "{keys:?}: {slow:?}");
+        for _ in 0..6 {
+            let fast = typed(confirm, keys, &mut || 30 + random.below(71));
+            assert_eq!(fast, slow, "{keys:?}");
+        }
+        assert_eq!(typed(confirm, keys, &mut || 80), slow, "{keys:?}");
+    }
+}
+
+/// Returns what is carried out of keys that follow each other by `pace` milliseconds where all is text.
+fn carried_out(keys: &[KeyEvent], pace: u64) -> Vec<Input> {
+    let (mut bursts, mut out) = (Bursts::default(), Vec::new());
+    for (n, key) in keys.iter().enumerate() {
+        let at = Duration::from_millis(1000 + n as u64 * pace);
+        let arrival = Arrival { since: at, at, together: 1 };
+        out.extend(bursts.before(&Input::Key(*key), &arrival));
+        out.extend(bursts.take(Input::Key(*key), &arrival, |_| KeyUse::Text));
+    }
+    out.extend(bursts.end());
+    out
+}
+
+fn keys_of(text: &str) -> Vec<KeyEvent> {
+    let key = |c| KeyEvent::from(if c == '\r' { KeyCode::Enter } else { KeyCode::Char(c) });
+    text.chars().map(key).collect()
+}
+
+/// A script sends a line and presses a key behind it: neither is lost.
+#[test]
+fn a_key_directly_behind_a_text_acts_after_it() {
+    let control = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
+    let alt = |code| KeyEvent::new(code, KeyModifiers::ALT);
+    let up = KeyEvent::new(KeyCode::Up, KeyModifiers::SHIFT);
+    let plain = [KeyCode::Esc, KeyCode::Up, KeyCode::F(1), KeyCode::BackTab, KeyCode::Backspace];
+    let mut all: Vec<KeyEvent> = plain.into_iter().map(KeyEvent::from).collect();
+    all.extend([
+        up,
+        control('c'),
+        control('x'),
+        alt(KeyCode::Char('x')),
+        alt(KeyCode::Enter),
+        alt(KeyCode::Up),
+    ]);
+    let long = "words of a long line ".repeat(3) + "\r";
+    for key in all {
+        for pace in [0, 1, 20] {
+            for line in ["look at it\r", "ok\r", &long] {
+                let mut keys = keys_of(line);
+                // Two of them act both.
+                keys.extend([key, key]);
+                let out = carried_out(&keys, pace);
+                let told = format!("{key:?} {pace} {line:?}: {out:?}");
+                let last = [Input::Key(key), Input::Key(key)];
+                let (text, acts) = out.split_at(out.len() - 2);
+                assert_eq!(acts, last, "{told}");
+                let enter = matches!(text.last(), Some(Input::Burst { enter: Some(_), .. }));
+                assert!(enter, "{told}");
+            }
+            // A control character at the end of several lines is one of them.
+            let of_text =
+                key == control('c') || key == control('x') || character(&super::plain(&key)).is_some();
+            let mut keys = keys_of("one\rtwo\r");
+            keys.push(key);
+            let acts = |out: &[Input]| out.contains(&Input::Key(key));
+            let out = carried_out(&keys, pace);
+            assert_eq!(acts(&out), !of_text, "{key:?} {pace}: {out:?}");
+            // In the middle of them none acts, but for those that correct.
+            keys.extend(keys_of("three\r"));
+            let out = carried_out(&keys, pace);
+            assert_eq!(acts(&out), edits(&key), "{key:?} {pace}: {out:?}");
+            assert!(!out.iter().any(|i| matches!(i, Input::Burst { enter: Some(_), .. })), "{out:?}");
+        }
+    }
+    let mut d = Desk::new("default");
+    d.bytes(b"look at it\r\x03");
+    d.pass(400);
+    assert_eq!((sent(&mut d), d.draft().as_str()), (vec!["look at it".to_owned()], ""));
+}
+
+/// Nothing noted when the keys came: several lines are a paste, however long the program was busy.
+#[test]
+fn lines_that_were_read_late_are_a_paste() {
+    for text in ["y\r!ls\r", "ok\r\r/quit\r", "\ty\rn\ry", "1\ny\n"] {
+        for busy in [300, 500, 9000] {
+            for confirm in [false, true] {
+                let mut d = Desk::new("default");
+                if confirm {
+                    d.r.push(quit());
+                    d.r.wait(Duration::from_millis(600));
+                }
+                d.r.clear();
+                d.pass(busy);
+                d.late(text.as_bytes(), Duration::from_millis(busy));
+                d.pass(400);
+                assert_eq!(d.done(), [""; 0], "{busy} ms: {text:?}");
+                let kept = text.replace('\r', "\n");
+                assert!(d.draft() == kept, "{busy} ms, {confirm}: {text:?} {:?}", d.draft());
+            }
+        }
+    }
+}
+
+/// A line behind a paste may be the rest of it; those that follow steadily are messages.
+#[test]
+fn lines_behind_a_paste_are_sent() {
+    let mut d = Desk::new("default");
+    d.bytes(b"one\rtwo\r");
+    d.pass(900);
+    for line in ["three and", "four of it", "five of it"] {
+        d.bytes(format!("{line}\r").as_bytes());
+        d.pass(900);
+    }
+    assert_eq!(sent(&mut d), ["one\ntwo\nthree and\nfour of it", "five of it"]);
+}
