@@ -166,13 +166,16 @@ pub(crate) fn copy_tables(
                     Some(known) => known,
                     None => Trees::read(read.file, read.log, conn, is_known)?,
                 };
-                if trees.insert(known).add_missing(conn, &table)? != Some(true) {
-                    let any: bool =
-                        conn.query_row(&format!("SELECT EXISTS (SELECT 1 FROM {table})"), [], |r| r.get(0))?;
-                    let much = if any { "part" } else { "all" };
-                    losses.push(format!("{much} of: {}", meaning(&table)));
+                match trees.insert(known).add_missing(conn, &table)? {
+                    Some(CopiedTable { whole: true, skipped }) => skipped,
+                    _ => {
+                        let any = format!("SELECT EXISTS (SELECT 1 FROM {table})");
+                        let any: bool = conn.query_row(&any, [], |r| r.get(0))?;
+                        let much = if any { "part" } else { "all" };
+                        losses.push(format!("{much} of: {}", meaning(&table)));
+                        0
+                    }
                 }
-                0
             }
         };
         if skipped > 0 {
@@ -207,14 +210,32 @@ pub(crate) fn copied(conn: &Connection) -> Result<Vec<String>> {
 }
 
 /// The result of one table.
-struct CopiedTable {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CopiedTable {
     /// Whether the table was readable from one end to the other.
-    whole: bool,
+    pub(crate) whole: bool,
     /// Readable rows that are damaged nevertheless.
-    skipped: u64,
+    pub(crate) skipped: u64,
 }
 
-fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<CopiedTable> {
+/// Whether the row of an insertion is there now, or was before. A row that violates a constraint of its table counts as damaged.
+pub(crate) fn is_kept(inserted: rusqlite::Result<usize>) -> rusqlite::Result<bool> {
+    use rusqlite::ErrorCode::{ConstraintViolation, TypeMismatch};
+    use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID};
+    match inserted {
+        Ok(_) => Ok(true),
+        Err(rusqlite::Error::SqliteFailure(code, _))
+            if matches!(code.code, ConstraintViolation | TypeMismatch) =>
+        {
+            Ok([SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID].contains(&code.extended_code))
+        }
+        // Text that is none.
+        Err(rusqlite::Error::Utf8Error(..)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<CopiedTable> {
     let columns = |conn: &Connection| -> Result<Vec<String>> {
         let mut statement = conn.prepare("SELECT name FROM pragma_table_info(?1)")?;
         let rows = statement.query_map([table], |r| r.get(0))?;
@@ -237,7 +258,7 @@ fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<Co
     let width = ours.len();
     let names = ours.iter().map(|c| format!("\"{c}\"")).collect::<Vec<_>>().join(", ");
     let marks = (1..=width).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
-    let mut insert = conn.prepare(&format!("INSERT OR IGNORE INTO {table}({names}) VALUES({marks})"))?;
+    let mut insert = conn.prepare(&format!("INSERT INTO {table}({names}) VALUES({marks})"))?;
     for direction in ["ASC", "DESC"] {
         let mut skipped = 0;
         let mut select = damaged.prepare(&format!(
@@ -250,20 +271,8 @@ fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<Co
                 Ok(Some(row)) => {
                     let values =
                         (0..width).map(|n| row.get::<_, Sql>(n)).collect::<rusqlite::Result<Vec<_>>>();
-                    // A row that violates a constraint of its table counts as damaged.
-                    match values.and_then(|values| insert.execute(params_from_iter(values))) {
-                        Ok(_) => {}
-                        Err(rusqlite::Error::Utf8Error(..)) => skipped += 1,
-                        Err(rusqlite::Error::SqliteFailure(code, _))
-                            if matches!(
-                                code.code,
-                                rusqlite::ErrorCode::ConstraintViolation | rusqlite::ErrorCode::TypeMismatch
-                            ) =>
-                        {
-                            skipped += 1;
-                        }
-                        Err(error) => return Err(error.into()),
-                    }
+                    let inserted = values.and_then(|values| insert.execute(params_from_iter(values)));
+                    skipped += u64::from(!is_kept(inserted)?);
                 }
                 Ok(None) => break true,
                 Err(_) => break false,
