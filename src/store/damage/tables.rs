@@ -10,7 +10,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::damage::header;
 use crate::damage::recover::{Read, is_known, remove};
-use crate::damage::trees::Trees;
+use crate::damage::trees::{CopiedTable, Trees, is_kept};
 use crate::error::{Result, StoreError};
 use crate::open::Options;
 use crate::open::folder;
@@ -207,32 +207,6 @@ pub(crate) fn copied(conn: &Connection) -> Result<Vec<String>> {
         .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")?;
     let names = statement.query_map([], |r| r.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
     Ok(names.into_iter().filter(|name| !NOT_COPIED.contains(&name.as_str())).collect())
-}
-
-/// The result of one table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CopiedTable {
-    /// Whether the table was readable from one end to the other.
-    pub(crate) whole: bool,
-    /// Readable rows that are damaged nevertheless.
-    pub(crate) skipped: u64,
-}
-
-/// Whether the row of an insertion is there now, or was before. A row that violates a constraint of its table counts as damaged.
-pub(crate) fn is_kept(inserted: rusqlite::Result<usize>) -> rusqlite::Result<bool> {
-    use rusqlite::ErrorCode::{ConstraintViolation, TypeMismatch};
-    use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID};
-    match inserted {
-        Ok(_) => Ok(true),
-        Err(rusqlite::Error::SqliteFailure(code, _))
-            if matches!(code.code, ConstraintViolation | TypeMismatch) =>
-        {
-            Ok([SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID].contains(&code.extended_code))
-        }
-        // Text that is none.
-        Err(rusqlite::Error::Utf8Error(..)) => Ok(false),
-        Err(error) => Err(error),
-    }
 }
 
 pub(crate) fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<CopiedTable> {

@@ -8,7 +8,6 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params_from_iter};
 
 use crate::damage::pages::{Kind, Pages, RowOf, Value};
-use crate::damage::tables::{CopiedTable, is_kept};
 use crate::error::Result;
 
 /// Tables that give rights or start something: a row that was deleted and whose page is still there must not come back.
@@ -60,6 +59,32 @@ impl TableTree {
                 _ => false,
             })
             && !values.is_empty()
+    }
+}
+
+/// The result of one table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CopiedTable {
+    /// Whether the table was readable from one end to the other.
+    pub(crate) whole: bool,
+    /// Readable rows that are damaged nevertheless.
+    pub(crate) skipped: u64,
+}
+
+/// Whether the row of an insertion is there now, or was before. A row that violates a constraint of its table counts as damaged.
+pub(crate) fn is_kept(inserted: rusqlite::Result<usize>) -> rusqlite::Result<bool> {
+    use rusqlite::ErrorCode::{ConstraintViolation, TypeMismatch};
+    use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID};
+    match inserted {
+        Ok(_) => Ok(true),
+        Err(rusqlite::Error::SqliteFailure(code, _))
+            if matches!(code.code, ConstraintViolation | TypeMismatch) =>
+        {
+            Ok([SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID].contains(&code.extended_code))
+        }
+        // Text that is none.
+        Err(rusqlite::Error::Utf8Error(..)) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

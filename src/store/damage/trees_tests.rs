@@ -6,8 +6,8 @@ use super::tests::{Dice, count, fill};
 use super::*;
 use crate::Store;
 use crate::damage::pages::page_size;
-use crate::damage::tables::{CopiedTable, copy_table};
-use crate::damage::trees::Trees;
+use crate::damage::tables::copy_table;
+use crate::damage::trees::{CopiedTable, Trees};
 use crate::testing::*;
 
 /// A page of a database: the table or index that it belongs to, its type and its number of rows.
