@@ -24,6 +24,7 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
         say_beside(&fault.message);
     }
     let page = finder.search_blocking(&query, &lookup).map_err(|e| e.notice())?;
+    let page = if json { page.as_asked() } else { page };
     if let (Some(folder), true) = (&search.project, page.hits.is_empty())
         && query.project.is_some()
         && !folder.exists()

@@ -146,6 +146,20 @@ pub struct SearchPage {
     pub cancelled: bool,
 }
 
+impl SearchPage {
+    /// Returns the page for a program, which reads rows and not what is said beside them: without hits of other words than those
+    /// that were asked for, which are left as the suggestion.
+    #[must_use]
+    pub fn as_asked(self) -> Self {
+        match self.instead {
+            Some(near) => {
+                Self { suggestion: Some(near), behind: self.behind, meaning: self.meaning, ..Self::default() }
+            }
+            None => self,
+        }
+    }
+}
+
 /// What a hit is that is no entry of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

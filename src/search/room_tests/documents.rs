@@ -153,6 +153,11 @@ async fn a_spelling_is_suggested_where_neither_sessions_nor_documents_know_a_wor
     assert_eq!((newest.hits.len(), newest.instead.as_deref().map(str::trim)), (1, Some("parser")));
     let behind = page(SearchOrder::Best, 1).await;
     assert_eq!((behind.hits.len(), behind.instead.as_deref().map(str::trim)), (0, Some("parser")));
+    // A program gets no hits of words that it did not ask for.
+    let asked = newest.as_asked();
+    assert_eq!((asked.hits.len(), asked.instead, asked.suggestion.as_deref()), (0, None, Some("parser ")));
+    let found = finder.search(ask("parser"), Lookup::most(u64::MAX), None).await.unwrap();
+    assert_eq!(found.clone().as_asked(), found);
     let ordered = finder.order("nextets", vec!["tests run with nextest".into()]);
     assert_eq!((ordered.best, ordered.suggestion.as_deref()), (vec![], Some("nextest")));
 }

@@ -5,7 +5,8 @@
 use crate::damage::pages::{be, page_size};
 use crate::open::{connect, migrate};
 
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// The first bytes of a database.
+pub(crate) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// Bytes of the header.
 const LENGTH: usize = 100;

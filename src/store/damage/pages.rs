@@ -5,6 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::damage::header::MAGIC;
+
 /// A value of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
@@ -101,19 +103,24 @@ impl<'a> Pages<'a> {
         u32::try_from(self.file.len() / self.size).unwrap_or(u32::MAX)
     }
 
-    /// The pages that the header says to be unused: they may have rows that were deleted.
-    pub(crate) fn free(&self) -> HashSet<u32> {
+    /// The pages that are not in use: they may have rows that were deleted. `None`: the header, or a page of its list of them, is
+    /// damaged, and any page may be unused.
+    pub(crate) fn free(&self) -> Option<HashSet<u32>> {
         let number = |page: &[u8], at| be(page, at, 4).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-        let said = self.page(1).map_or(0, |page| number(page, 36));
+        let header = self.page(1).filter(|page| page.starts_with(MAGIC))?;
+        let (pages, said) = (number(header, 28), number(header, 36));
         let mut free = HashSet::new();
-        let mut trunk = self.page(1).map_or(0, |page| number(page, 32));
+        let mut trunk = number(header, 32);
         while let Some(page) = self.page(trunk).filter(|_| free.insert(trunk)) {
             let leaves = number(page, 4).min(u32::try_from(self.size / 4).unwrap_or(0));
             free.extend((0..leaves).map(|n| number(page, 8 + 4 * n as usize)));
             trunk = number(page, 0);
         }
-        // A damaged header says nothing.
-        if u32::try_from(free.len()).is_ok_and(|found| found == said) { free } else { HashSet::new() }
+        let sound = u32::try_from(free.len()).is_ok_and(|found| found == said)
+            && free.iter().all(|page| (2..=pages).contains(page));
+        // What is behind the last page is of a time when the database was larger.
+        free.extend(pages.saturating_add(1)..=self.count());
+        sound.then_some(free)
     }
 
     /// Calls `found` for every row of the tree at `root`. False: a part of it cannot be read. Pages that were seen before belong to

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::damage::header;
 use crate::damage::recover::{Read, is_known, remove};
-use crate::damage::trees::Trees;
+use crate::damage::trees::{CopiedTable, Trees, is_kept};
 use crate::error::{Result, StoreError};
 use crate::open::Options;
 use crate::open::folder;
@@ -166,13 +166,16 @@ pub(crate) fn copy_tables(
                     Some(known) => known,
                     None => Trees::read(read.file, read.log, conn, is_known)?,
                 };
-                if trees.insert(known).add_missing(conn, &table)? != Some(true) {
-                    let any: bool =
-                        conn.query_row(&format!("SELECT EXISTS (SELECT 1 FROM {table})"), [], |r| r.get(0))?;
-                    let much = if any { "part" } else { "all" };
-                    losses.push(format!("{much} of: {}", meaning(&table)));
+                match trees.insert(known).add_missing(conn, &table)? {
+                    Some(CopiedTable { whole: true, skipped }) => skipped,
+                    _ => {
+                        let any = format!("SELECT EXISTS (SELECT 1 FROM {table})");
+                        let any: bool = conn.query_row(&any, [], |r| r.get(0))?;
+                        let much = if any { "part" } else { "all" };
+                        losses.push(format!("{much} of: {}", meaning(&table)));
+                        0
+                    }
                 }
-                0
             }
         };
         if skipped > 0 {
@@ -206,15 +209,7 @@ pub(crate) fn copied(conn: &Connection) -> Result<Vec<String>> {
     Ok(names.into_iter().filter(|name| !NOT_COPIED.contains(&name.as_str())).collect())
 }
 
-/// The result of one table.
-struct CopiedTable {
-    /// Whether the table was readable from one end to the other.
-    whole: bool,
-    /// Readable rows that are damaged nevertheless.
-    skipped: u64,
-}
-
-fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<CopiedTable> {
+pub(crate) fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<CopiedTable> {
     let columns = |conn: &Connection| -> Result<Vec<String>> {
         let mut statement = conn.prepare("SELECT name FROM pragma_table_info(?1)")?;
         let rows = statement.query_map([table], |r| r.get(0))?;
@@ -237,7 +232,7 @@ fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<Co
     let width = ours.len();
     let names = ours.iter().map(|c| format!("\"{c}\"")).collect::<Vec<_>>().join(", ");
     let marks = (1..=width).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
-    let mut insert = conn.prepare(&format!("INSERT OR IGNORE INTO {table}({names}) VALUES({marks})"))?;
+    let mut insert = conn.prepare(&format!("INSERT INTO {table}({names}) VALUES({marks})"))?;
     for direction in ["ASC", "DESC"] {
         let mut skipped = 0;
         let mut select = damaged.prepare(&format!(
@@ -250,20 +245,8 @@ fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<Co
                 Ok(Some(row)) => {
                     let values =
                         (0..width).map(|n| row.get::<_, Sql>(n)).collect::<rusqlite::Result<Vec<_>>>();
-                    // A row that violates a constraint of its table counts as damaged.
-                    match values.and_then(|values| insert.execute(params_from_iter(values))) {
-                        Ok(_) => {}
-                        Err(rusqlite::Error::Utf8Error(..)) => skipped += 1,
-                        Err(rusqlite::Error::SqliteFailure(code, _))
-                            if matches!(
-                                code.code,
-                                rusqlite::ErrorCode::ConstraintViolation | rusqlite::ErrorCode::TypeMismatch
-                            ) =>
-                        {
-                            skipped += 1;
-                        }
-                        Err(error) => return Err(error.into()),
-                    }
+                    let inserted = values.and_then(|values| insert.execute(params_from_iter(values)));
+                    skipped += u64::from(!is_kept(inserted)?);
                 }
                 Ok(None) => break true,
                 Err(_) => break false,

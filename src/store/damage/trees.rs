@@ -1,5 +1,6 @@
 //! Reads tables from the pages of their trees, where SQLite cannot go on: below a page that is damaged, beside it and behind it.
-//! Of a page that lost its place in a tree the rows are taken where only one damaged table can be theirs.
+//! Of a page that lost its place in a tree the rows are taken where only one damaged table can be theirs, and the page is known to be
+//! in use: one that is not may have rows that a person removed.
 
 use std::collections::HashSet;
 
@@ -24,7 +25,7 @@ pub(crate) struct Trees<'a> {
     tables: Vec<TableTree>,
     /// Tables of which a part cannot be read in its place.
     broken: HashSet<u32>,
-    /// Pages with rows that belong to no tree.
+    /// Pages with rows that belong to no tree; none where it is not known which pages are in use.
     orphans: Vec<(u32, Kind)>,
 }
 
@@ -58,6 +59,32 @@ impl TableTree {
                 _ => false,
             })
             && !values.is_empty()
+    }
+}
+
+/// The result of one table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CopiedTable {
+    /// Whether the table was readable from one end to the other.
+    pub(crate) whole: bool,
+    /// Readable rows that are damaged nevertheless.
+    pub(crate) skipped: u64,
+}
+
+/// Whether the row of an insertion is there now, or was before. A row that violates a constraint of its table counts as damaged.
+pub(crate) fn is_kept(inserted: rusqlite::Result<usize>) -> rusqlite::Result<bool> {
+    use rusqlite::ErrorCode::{ConstraintViolation, TypeMismatch};
+    use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID};
+    match inserted {
+        Ok(_) => Ok(true),
+        Err(rusqlite::Error::SqliteFailure(code, _))
+            if matches!(code.code, ConstraintViolation | TypeMismatch) =>
+        {
+            Ok([SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID].contains(&code.extended_code))
+        }
+        // Text that is none.
+        Err(rusqlite::Error::Utf8Error(..)) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -96,8 +123,10 @@ impl<'a> Trees<'a> {
             }
             tables.extend(tree);
         }
-        let free = pages.free();
-        let lost = (2..=pages.count()).filter(|page| !seen.contains(page) && !free.contains(page));
+        let lost = pages.free().into_iter().flat_map(|free| {
+            let lost = |page: &u32| !seen.contains(page) && !free.contains(page);
+            (2..=pages.count()).filter(lost).collect::<Vec<_>>()
+        });
         let kinds = |page| {
             [Kind::Table, Kind::Index]
                 .into_iter()
@@ -108,8 +137,8 @@ impl<'a> Trees<'a> {
         Ok(Self { pages, guessed, tables, broken, orphans })
     }
 
-    /// Adds the rows of a table that `conn` does not have yet. Whether all could be read; `None`: its tree is not known.
-    pub(crate) fn add_missing(&self, conn: &Connection, table: &str) -> Result<Option<bool>> {
+    /// Adds the rows of a table that `conn` does not have yet. `None`: its tree is not known.
+    pub(crate) fn add_missing(&self, conn: &Connection, table: &str) -> Result<Option<CopiedTable>> {
         if self.guessed && RIGHTS.contains(&table) {
             return Ok(None);
         }
@@ -127,9 +156,10 @@ impl<'a> Trees<'a> {
                 );
             }
         }
+        let read = rows.len();
         rows.retain(|row| tree.fits(row));
-        insert(conn, tree, &rows)?;
-        Ok(Some(whole))
+        let skipped = (read - rows.len()) as u64 + insert(conn, tree, &rows)?;
+        Ok(Some(CopiedTable { whole, skipped }))
     }
 
     /// Whether rows fit this table, and no other damaged one.
@@ -142,8 +172,9 @@ impl<'a> Trees<'a> {
     }
 }
 
-/// Inserts rows, except those that are there or violate a constraint.
-fn insert(conn: &Connection, tree: &TableTree, rows: &[RowOf]) -> Result<()> {
+/// Inserts rows, except those that are there; returns the number of those that violate a constraint.
+fn insert(conn: &Connection, tree: &TableTree, rows: &[RowOf]) -> Result<u64> {
+    let mut skipped = 0;
     let mut statement = conn.prepare("SELECT name FROM pragma_table_info(?1)")?;
     let ours =
         statement.query_map([&tree.name], |r| r.get(0))?.collect::<rusqlite::Result<HashSet<String>>>()?;
@@ -163,18 +194,10 @@ fn insert(conn: &Connection, tree: &TableTree, rows: &[RowOf]) -> Result<()> {
             });
         }
         let marks = vec!["?"; names.len()].join(", ");
-        let sql = format!("INSERT OR IGNORE INTO \"{}\"({}) VALUES({marks})", tree.name, names.join(", "));
-        match conn.prepare_cached(&sql)?.execute(params_from_iter(row)) {
-            Ok(_) => {}
-            Err(rusqlite::Error::SqliteFailure(code, _))
-                if matches!(
-                    code.code,
-                    rusqlite::ErrorCode::ConstraintViolation | rusqlite::ErrorCode::TypeMismatch
-                ) => {}
-            Err(error) => return Err(error.into()),
-        }
+        let sql = format!("INSERT INTO \"{}\"({}) VALUES({marks})", tree.name, names.join(", "));
+        skipped += u64::from(!is_kept(conn.prepare_cached(&sql)?.execute(params_from_iter(row)))?);
     }
-    Ok(())
+    Ok(skipped)
 }
 
 /// A row of the schema.

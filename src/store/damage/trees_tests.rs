@@ -6,6 +6,8 @@ use super::tests::{Dice, count, fill};
 use super::*;
 use crate::Store;
 use crate::damage::pages::page_size;
+use crate::damage::tables::copy_table;
+use crate::damage::trees::{CopiedTable, Trees};
 use crate::testing::*;
 
 /// A page of a database: the table or index that it belongs to, its type and its number of rows.
@@ -271,4 +273,80 @@ fn a_deleted_right_does_not_come_back_from_a_page_that_is_still_there() {
     drop(store);
     assert!(count(&Connection::open(&path).unwrap(), "rules") <= left);
     assert!(told.contains("(rules)"), "what was granted is named as lost: {told}");
+}
+
+/// Where it is not known which pages are in use, none is taken for one that lost its place: it may have what a person removed.
+#[test]
+fn removed_rows_do_not_come_back_where_the_list_of_unused_pages_is_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = dir.path().join("whole.db");
+    fill(&whole);
+    let conn = Connection::open(&whole).unwrap();
+    conn.execute_batch("PRAGMA foreign_keys=OFF").unwrap();
+    let tables = ["learnings", "prompts", "workflows", "agents", "memory_changes"];
+    let mut left = std::collections::BTreeMap::new();
+    for table in tables {
+        let key: String = conn
+            .query_row("SELECT name FROM pragma_table_info(?1) WHERE pk = 1", [table], |r| r.get(0))
+            .unwrap();
+        let old = format!("SELECT {key} FROM {table} ORDER BY {key} LIMIT 45");
+        conn.execute(&format!("DELETE FROM {table} WHERE {key} IN ({old})"), []).unwrap();
+        left.insert(table, count(&conn, table));
+    }
+    conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    drop(conn);
+    let (all, bytes) = (pages(&whole), std::fs::read(&whole).unwrap());
+    let roots: Vec<&PageOf> =
+        all.iter().filter(|p| p.kind == "internal" && tables.contains(&p.of.as_str())).collect();
+    assert!(roots.len() >= 3, "{roots:?}");
+    for (n, root) in roots.iter().enumerate() {
+        let mut damaged = bytes.clone();
+        damaged[(root.number - 1) * 4096..root.number * 4096].fill(0);
+        match n % 3 {
+            0 => damaged[39] ^= 1,
+            1 => damaged[..100].fill(0),
+            _ => damaged[28..40].fill(0),
+        }
+        let path = dir.path().join(format!("{n}/tiller.db"));
+        std::fs::create_dir(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &damaged).unwrap();
+        std::fs::write(folder::beside(&path, ".suspect"), "").unwrap();
+        let store = Store::open(&path, options()).unwrap();
+        let told = format!("{:?}", store.notices());
+        drop(store);
+        let has = count(&Connection::open(&path).unwrap(), &root.of);
+        assert!(has <= left[root.of.as_str()], "{n}: {has} of {root:?}: {told}");
+        assert!(told.contains(&format!("({})", root.of)), "{root:?} is named as lost: {told}");
+    }
+}
+
+/// A row that could be read and is not kept is counted, whichever way it was read; one that is there already is not.
+#[test]
+fn rows_that_do_not_fit_their_table_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, new) = (dir.path().join("old.db"), dir.path().join("new.db"));
+    fill(&old);
+    drop(Store::open(&new, options()).unwrap());
+    let conn = Connection::open(&new).unwrap();
+    conn.execute_batch("PRAGMA foreign_keys=OFF; CREATE UNIQUE INDEX one ON prompts(session)").unwrap();
+    let bytes = std::fs::read(&old).unwrap();
+    let trees = Trees::read(&bytes, &[], &conn, is_known).unwrap();
+    let dropped = Some(CopiedTable { whole: true, skipped: 59 });
+    for _ in 0..2 {
+        assert_eq!(trees.add_missing(&conn, "prompts").unwrap(), dropped);
+        assert_eq!(copy_table(&conn, &Connection::open(&old).unwrap(), "prompts").ok(), dropped);
+        assert_eq!(count(&conn, "prompts"), 1);
+    }
+    let other = dir.path().join("other.db");
+    let made = Connection::open(&other).unwrap();
+    made.execute_batch(
+        "CREATE TABLE prompts(id INTEGER PRIMARY KEY, text TEXT);
+         INSERT INTO prompts VALUES(2001, 'no project'), (2002, x'00');",
+    )
+    .unwrap();
+    drop(made);
+    let bytes = std::fs::read(&other).unwrap();
+    let trees = Trees::read(&bytes, &[], &conn, is_known).unwrap();
+    let dropped = Some(CopiedTable { whole: true, skipped: 2 });
+    assert_eq!(trees.add_missing(&conn, "prompts").unwrap(), dropped);
 }

@@ -8,6 +8,8 @@ use uuid::Uuid;
 
 use crate::error::Result;
 use crate::open::Store;
+use crate::search::SCANNED;
+use crate::search::lookup::Cancel;
 use crate::search::preview::preview;
 use crate::search::words::{Words, holds};
 use crate::tree::entries;
@@ -37,6 +39,9 @@ pub(crate) struct Collector<'a> {
     /// Texts that were read before.
     pub(crate) read: HashMap<Uuid, EntryText>,
     skipped: u32,
+    /// Texts that may still be read to see whether they fit.
+    pub(crate) left: usize,
+    cancel: &'a Cancel,
     sessions: HashMap<Uuid, Option<About>>,
     pub(crate) page: SearchPage,
 }
@@ -47,13 +52,30 @@ impl<'a> Collector<'a> {
         query: &'a SearchQuery,
         words: &'a Words,
         (must, must_not): (Vec<(String, bool)>, Vec<String>),
+        cancel: &'a Cancel,
     ) -> Self {
-        let (sessions, read, page) = (HashMap::new(), HashMap::new(), SearchPage::default());
-        Self { store, query, words, literal: false, must, must_not, read, skipped: 0, sessions, page }
+        Self {
+            store,
+            query,
+            words,
+            literal: false,
+            must,
+            must_not,
+            read: HashMap::new(),
+            skipped: 0,
+            left: SCANNED,
+            cancel,
+            sessions: HashMap::new(),
+            page: SearchPage::default(),
+        }
     }
 
-    /// Processes one row; `false`: the page is full.
+    /// Processes one row; `false`: the page is full, or as many texts were read as may be.
+    ///
+    /// # Errors
+    /// When a database cannot be read, or the search is cancelled.
     pub(crate) fn take(&mut self, entry: Uuid, session: Uuid) -> Result<bool> {
+        self.cancel.check()?;
         if !self.sessions.contains_key(&session) {
             let about = about(self.store, session, self.query.branch.as_deref())?;
             self.sessions.insert(session, about);
@@ -72,6 +94,10 @@ impl<'a> Collector<'a> {
         if full && !late {
             self.page.more = true;
             return Ok(false);
+        }
+        if late {
+            let Some(left) = self.left.checked_sub(1) else { return Ok(false) };
+            self.left = left;
         }
         let read = match self.read.remove(&entry) {
             Some(read) => Some(read),

@@ -33,8 +33,8 @@ pub use crate::search::vectors::EntryVector;
 use crate::search::words::{Term, Words};
 use crate::tree::entries::{COLUMNS, Raw};
 
-/// Maximum number of rows that are scanned for a query that the index cannot answer (signs, scripts without spaces).
-const SCANNED: usize = 50_000;
+/// Maximum number of texts that are read for a query that the index cannot answer (signs, scripts without spaces).
+pub(crate) const SCANNED: usize = 50_000;
 
 /// Words of a query in lower case, each with others that mean nearly the same.
 pub type Near = std::collections::HashMap<String, Vec<String>>;
@@ -112,7 +112,7 @@ impl Search<'_> {
                 let holds = |seq: i64, signed: &str, open: bool| self.holds(seq, signed, open);
                 let look = rank::Look { cancel: &lookup.cancel, holds: &holds };
                 let ranked = rank::rank(index, &words, &terms, query, (weights, now, look))?;
-                let suggestion = self.suggestion(index, query, &words, &ranked.unknown)?;
+                let suggestion = self.suggestion(index, query, &words, (&ranked.unknown, &lookup.cancel))?;
                 Ok(Ranking { scored: ranked.scored, suggestion, behind })
             })
         });
@@ -148,11 +148,10 @@ impl Search<'_> {
     /// When the database cannot be read, or the search is cancelled.
     pub fn page(&self, query: &SearchQuery, ranking: &Ranking, cancel: &Cancel) -> Result<SearchPage> {
         let words = Words::parse(&query.text);
-        let mut found = Collector::new(self.store, query, &words, words.with_signs(false));
+        let mut found = Collector::new(self.store, query, &words, words.with_signs(false), cancel);
         let (order, read) = self.varied(&ranking.scored)?;
         found.read = read;
         for entry in order {
-            cancel.check()?;
             if !found.take(entry.entry, entry.session)? {
                 break;
             }
@@ -166,7 +165,7 @@ impl Search<'_> {
         if words.is_empty() {
             return Ok(SearchPage::default());
         }
-        let Some(matching) = words.query(query) else { return self.scan(query, &words) };
+        let Some(matching) = words.query(query) else { return self.scan(query, &words, &lookup.cancel) };
         let page = self.store.inner.index.with(self.store, &lookup.cancel, |index| {
             let behind = catch_up(self.store, index, lookup)?;
             let mut statement = index.prepare_cached(
@@ -175,7 +174,8 @@ impl Search<'_> {
             )?;
             let (since, until) = bounds(query);
             let mut rows = statement.query(params![matching, since, until])?;
-            let mut found = Collector::new(self.store, query, &words, words.with_signs(true));
+            let signs = words.with_signs(true);
+            let mut found = Collector::new(self.store, query, &words, signs, &lookup.cancel);
             while let Some(row) = rows.next()? {
                 if !found.take(row.get(0)?, row.get(1)?)? {
                     break;
@@ -187,7 +187,7 @@ impl Search<'_> {
             // No space or permission for an index here.
             Err(e) if e.is_trouble() || matches!(e, StoreError::ReadOnly { .. }) => {
                 tracing::warn!(error = %e, "searched without an index");
-                self.scan(query, &words)
+                self.scan(query, &words, &lookup.cancel)
             }
             page => page,
         }
@@ -216,7 +216,7 @@ impl Search<'_> {
     }
 
     /// Without the index: scans the newest entries one by one.
-    fn scan(&self, query: &SearchQuery, words: &Words) -> Result<SearchPage> {
+    fn scan(&self, query: &SearchQuery, words: &Words, cancel: &Cancel) -> Result<SearchPage> {
         let (since, until) = bounds(query);
         let ids: Vec<(Uuid, Uuid)> = self.store.read(|conn| {
             let mut statement = conn.prepare_cached(
@@ -234,7 +234,7 @@ impl Search<'_> {
             )?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })?;
-        let mut found = Collector::new(self.store, query, words, words.with_signs(true));
+        let mut found = Collector::new(self.store, query, words, words.with_signs(true), cancel);
         found.literal = true;
         for (entry, session) in ids {
             if !found.take(entry, session)? {
@@ -250,13 +250,13 @@ impl Search<'_> {
         index: &rusqlite::Connection,
         query: &SearchQuery,
         words: &Words,
-        unknown: &[String],
+        (unknown, cancel): (&[String], &Cancel),
     ) -> Result<Option<String>> {
         let mut text = query.text.clone();
         let mut any = false;
         for word in unknown {
             let Some(at) = text.to_lowercase().find(word.as_str()) else { continue };
-            for near in suggest::near(index, word)? {
+            for near in suggest::near(index, word, cancel)? {
                 // It must be found where this query looks.
                 let matching = words.narrowed(&Term::exact(&near), query);
                 let found = index

@@ -642,6 +642,32 @@ fn words_are_told_apart_by_their_signs() {
     }
 }
 
+/// Rows of which the text must be read are read up to a bound, and no longer than the search goes on.
+#[test]
+fn texts_that_are_read_for_signs_have_a_bound_and_an_end() {
+    let (_dir, store) = scratch();
+    let s = session(&store, 1);
+    for n in 1..=9 {
+        add(&store, s, n, if n == 1 { "written in C#" } else { "plain C" });
+    }
+    let (query, cancel) = (ask("C# "), Cancel::new());
+    let words = Words::parse(&query.text);
+    let read = |left: usize, cancel: &Cancel| {
+        let mut found = Collector::new(&store, &query, &words, words.with_signs(true), cancel);
+        found.left = left;
+        for n in (1..=9).rev() {
+            if !found.take(entry_id(n).0, s.0)? {
+                return Ok((n, found.page.hits.len()));
+            }
+        }
+        Ok((0, found.page.hits.len()))
+    };
+    assert_eq!(read(9, &cancel), Ok((0, 1)));
+    assert_eq!(read(4, &cancel), Ok((5, 0)), "the fifth text is not read");
+    cancel.cancel();
+    assert_eq!(read(9, &cancel), Err(StoreError::Cancelled));
+}
+
 /// A letter that is also written as two is found in both spellings, from both sides.
 #[test]
 fn a_letter_and_the_two_that_it_is_also_written_as_are_the_same() {

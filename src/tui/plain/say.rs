@@ -395,7 +395,13 @@ impl Plain {
                     page.documents.iter().map(|d| format!("{} {}: {}", d.kind.name(), d.title, d.preview));
                 let lines: Vec<String> = hits.chain(documents).collect();
                 let more = if page.more { " and more" } else { "" };
-                self.say(&format!("Found {}: {}{more}\n{}", query.text, lines.len(), lines.join("\n")));
+                let found = |text: &str| format!("Found {text}: {}{more}", lines.len());
+                let found = match (&page.instead, &page.suggestion) {
+                    (Some(near), _) => format!("Nothing for {}. {}", query.text, found(near.trim())),
+                    (None, Some(near)) => format!("{}. Did you mean {}?", found(&query.text), near.trim()),
+                    (None, None) => found(&query.text),
+                };
+                self.say(&format!("{found}\n{}", lines.join("\n")));
             }
             ReplyEvent::ProcessesReply { rows } => {
                 let all: Vec<String> = rows.iter().map(ToString::to_string).collect();

@@ -689,4 +689,16 @@ fn the_sandbox_is_said_line_by_line() {
     })));
     let text = r.text();
     assert!(text.contains("Write the text after it.") && text.contains("Found walnut: 0"), "{text}");
+    for (instead, suggestion, said) in [
+        (Some("parser "), None, "Nothing for parsr. Found parser: 0\n"),
+        (None, Some("parser "), "Found parsr: 0. Did you mean parser?\n"),
+    ] {
+        let (instead, suggestion) = (instead.map(str::to_owned), suggestion.map(str::to_owned));
+        r.event(EventBody::Reply(Box::new(ReplyEvent::SearchReply {
+            query: tiller_protocol::SearchQuery { text: "parsr".into(), ..Default::default() },
+            page: tiller_protocol::SearchPage { instead, suggestion, ..Default::default() },
+        })));
+        let text = r.text();
+        assert!(text.contains(said), "{text}");
+    }
 }
