@@ -157,9 +157,7 @@ impl Term {
         }
         if !words.is_empty() {
             let before = self.written();
-            if !words.starts_with(|c: char| c.is_control()) {
-                self.hold(PACE);
-            }
+            self.hold(PACE);
             self.bytes(words.as_bytes());
             if !last.is_empty() {
                 self.answered(before, Duration::from_secs(2));

@@ -24,6 +24,8 @@ use super::snapshot::{PageText, Refs};
 
 /// Longest wait for a page to load. What is there by then counts.
 const LOAD: Duration = Duration::from_secs(12);
+/// The address of a page without content.
+const EMPTY: &str = "about:blank";
 
 /// What the event task of a page and the calls on the page share.
 pub(crate) struct PageShared {
@@ -166,10 +168,11 @@ impl Page {
 
     /// Leaves the page, so that none of another machine is there when one of this machine is opened over TLS.
     async fn leave(&self) -> Result<(), String> {
-        lock(&self.shared.state).begin("about:blank");
-        self.call("Page.navigate", json!({"url": "about:blank"})).await.map_err(|e| e.to_string())?;
+        lock(&self.shared.state).begin(EMPTY);
+        self.call("Page.navigate", json!({"url": EMPTY})).await.map_err(|e| e.to_string())?;
         self.loaded().await;
-        if lock(&self.shared.state).url == "about:blank" {
+        let is_there = lock(&self.shared.state).url == EMPTY;
+        if is_there {
             self.guard.empty(&self.target);
         }
         Ok(())
@@ -180,7 +183,7 @@ impl Page {
         let history = self.call("Page.getNavigationHistory", json!({})).await?;
         let at = history["currentIndex"].as_u64().unwrap_or(0);
         let earlier = at.checked_sub(1).and_then(|at| history["entries"].get(usize::try_from(at).ok()?));
-        let Some(entry) = earlier.filter(|e| e["url"].as_str() != Some("about:blank")) else {
+        let Some(entry) = earlier.filter(|e| e["url"].as_str() != Some(EMPTY)) else {
             return Ok(false);
         };
         let url = entry["url"].as_str().unwrap_or_default();

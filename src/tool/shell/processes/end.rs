@@ -172,7 +172,7 @@ fn has_children() -> bool {
 /// Between two looks at a family that ends.
 const SOON: Duration = Duration::from_millis(2);
 
-/// Stops all of a family, and what it started meanwhile, until one of so many looks finds nothing new: a stopped process starts
+/// Stops all of a family, and what it started meanwhile, until one of `rounds` looks finds nothing new: a stopped process starts
 /// nothing, so it can be killed afterwards however fast it was. Gives what lives.
 fn stop(family: &Family, rounds: usize) -> Vec<Stat> {
     let mut stopped: HashSet<(i32, u64)> = HashSet::new();
