@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tiller_protocol::{AskReason, Profile};
 
-use crate::decide::path::{instructed, instructs, with_instructions};
-use crate::decide::{Need, Policy, ReadOnlyRun, Request, folders, read_only};
+use crate::decide::{Need, Policy, ReadOnlyRun, Request, folders, instructions, read_only};
 use crate::paths::Roots;
 use crate::paths::touched::{self, PathMatch};
 use crate::read_only::{
@@ -29,10 +28,10 @@ pub(crate) fn judge(
     shell: Option<&ShellState>,
 ) -> Need {
     let need = by_words(policy, request, text, folder, background, shell);
-    with_instructions(need, || {
+    instructions::beside(need, || {
         let analysis = analyse(text);
         let places = folders(&policy.roots, &analysis, folder);
-        instructs(policy, &instructed(policy, request, &analysis, &places))
+        instructions::question(policy, &instructions::written_by(policy, request, &analysis, &places))
     })
 }
 

@@ -6,8 +6,7 @@ use tiller_protocol::{AskReason, Profile, Risk};
 
 use crate::danger;
 use crate::decide::command::{asked, by_path, denied};
-use crate::decide::path::{instructed, instructs, with_instructions};
-use crate::decide::{Need, Policy, Request, folders, read_only};
+use crate::decide::{Need, Policy, Request, folders, instructions, read_only};
 use crate::rules::Subject;
 use tiller_shell::{Analysis, analyse, analyse_with_input, is_shell};
 
@@ -59,8 +58,10 @@ impl Typed {
 pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &ProcessInput<'_>) -> Need {
     let read = Typed::of(typed);
     let need = by_words(policy, request, typed, &read);
-    let written = |view: &Analysis| instructed(policy, request, view, &places(policy, view, typed.folder));
-    with_instructions(need, || {
+    let written = |view: &Analysis| {
+        instructions::written_by(policy, request, view, &places(policy, view, typed.folder))
+    };
+    instructions::beside(need, || {
         let [given, all, alone] = &read.views;
         // The user has answered for what was written earlier.
         let earlier = written(&read.earlier);
@@ -71,7 +72,7 @@ pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &ProcessInput
                 files.push(file);
             }
         }
-        instructs(policy, &files)
+        instructions::question(policy, &files)
     })
 }
 

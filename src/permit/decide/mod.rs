@@ -10,6 +10,7 @@ mod covers;
 pub mod describe;
 pub(crate) mod guarded;
 pub(crate) mod input;
+mod instructions;
 mod path;
 mod reach;
 pub(crate) mod secret;
@@ -25,7 +26,7 @@ use crate::rules::{Effect, PathUse, Rule, RuleSet, Subject};
 use crate::surroundings::{ShellState, Surroundings, Variables};
 
 pub use covers::covers;
-pub use path::INSTRUCTS;
+pub use instructions::INSTRUCTS;
 pub use reach::{CallReach, reach};
 
 /// Whether a person can answer a question. Always passed down, never inferred.
@@ -176,7 +177,8 @@ pub fn decide_in(policy: &Policy, request: &Request<'_>, shell: Option<&ShellSta
     let needs: Vec<Need> = if request.access.is_empty() {
         vec![unknown(policy, request)]
     } else {
-        request.access.iter().map(|a| one(policy, request, a, shell)).collect()
+        let instructions = instructions::Instructions::of(policy);
+        request.access.iter().map(|a| one(&instructions, request, a, shell)).collect()
     };
     join(needs, request.human)
 }
@@ -242,13 +244,19 @@ fn join(needs: Vec<Need>, human: Human) -> Verdict {
     }
 }
 
-fn one(policy: &Policy, request: &Request<'_>, access: &Access, shell: Option<&ShellState>) -> Need {
+fn one(
+    instructions: &instructions::Instructions<'_>,
+    request: &Request<'_>,
+    access: &Access,
+    shell: Option<&ShellState>,
+) -> Need {
+    let policy = instructions.policy();
     match access {
         Access::Free => free(policy, request),
         Access::Script { code } => script(policy, request, code),
         Access::Store { path, .. } => store(policy, request, access, path.as_deref().map(Path::new)),
         Access::Read { path, inside } => path::read(policy, request, Path::new(path), *inside),
-        Access::Write { path, inside } => path::write(policy, request, Path::new(path), *inside),
+        Access::Write { path, inside } => path::write(instructions, request, Path::new(path), *inside),
         Access::Run { command, folder, background } => {
             command::judge(policy, request, command, Path::new(folder), *background, shell)
         }
@@ -338,9 +346,9 @@ fn script(policy: &Policy, request: &Request<'_>, code: &str) -> Need {
     let full = (request.profile == Profile::Full).then_some("full mode");
     let always = Some(request.tool.to_owned());
     let need = settle(policy, request, &Subject::Other(code), &access, full, always);
-    let instructs = || path::instructs(policy, &path::instructed_in_code(policy, request, code));
+    let instructs = || instructions::question(policy, &instructions::in_code(policy, request, code));
     let Need::Ask { rule: AskReason::NoRule, risk, effects, always } = need else {
-        return path::with_instructions(need, instructs);
+        return instructions::beside(need, instructs);
     };
     let narrows =
         |r: &&crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(PathUse::Read);
@@ -349,7 +357,7 @@ fn script(policy: &Policy, request: &Request<'_>, code: &str) -> Need {
         Some(rule) => format!("{}: a script could read these files", rule.words()),
         None => return Need::ReadOnly(ReadOnlyRun { needs_sandbox: true, ..ReadOnlyRun::default() }),
     };
-    Need::Ask { rule: rule.into(), risk, effects, always }
+    instructions::beside(Need::Ask { rule: rule.into(), risk, effects, always }, instructs)
 }
 
 /// Looking at a process that Tiller started, or ending it, is free; writing to it is like running a command.
@@ -404,8 +412,8 @@ fn mcp(policy: &Policy, request: &Request<'_>, server: &str, tool: &str, argumen
         (ask @ Need::Ask { .. }, _) | (_, ask @ Need::Ask { .. }) => ask,
         (ok, _) => ok,
     };
-    let files = || path::instructed_by_mcp(policy, request, tool, arguments);
-    path::with_instructions(need, || path::instructs(policy, &files()))
+    let files = || instructions::mcp::named(policy, request, tool, arguments);
+    instructions::beside(need, || instructions::question(policy, &files()))
 }
 
 /// A tool that declares nothing: judged by its kind and its name.

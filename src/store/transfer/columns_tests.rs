@@ -221,7 +221,8 @@ fn the_rights_of_a_file_are_taken_only_where_it_is_said_that_it_is_ones_own() {
     let s = everything(&path);
     let text = text_of(&Store::open(&path, options()).unwrap(), s);
     let quiet = |mut row: crate::AgentRow| {
-        (row.brief, row.state) = (serde_json::json!({"goal": "clean"}), AgentState::Interrupted);
+        (row.brief, row.state) =
+            (serde_json::json!({"goal": "clean", "profile": "full"}), AgentState::Interrupted);
         row
     };
     let import = |profile: &str, mine: bool, ids: ImportIds| {
@@ -234,7 +235,15 @@ fn the_rights_of_a_file_are_taken_only_where_it_is_said_that_it_is_ones_own() {
             + store.rules().list(came.session).unwrap().len();
         let agents = store.agents().list(came.session).unwrap();
         assert!(agents.iter().all(|a| a.brief["goal"] == "clean" && a.state == AgentState::Interrupted));
-        (row.profile, left, came.withheld)
+        // What they go on with.
+        let most = if mine { "full" } else { "ask" };
+        assert!(!agents.is_empty() && agents.iter().all(|a| a.brief["profile"] == most));
+        let mut withheld = came.withheld;
+        if !mine {
+            let named = withheld.profiles.get_mut("full").unwrap();
+            *named -= agents.len() as u64;
+        }
+        (row.profile, left, withheld)
     };
     for ids in [ImportIds::Keep, ImportIds::Fresh] {
         for (named, gets, told) in [

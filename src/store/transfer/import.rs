@@ -46,7 +46,7 @@ impl From<ImportIds> for ImportAs {
 /// Rights that a file states and that were not taken from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Withheld {
-    /// Profiles that allow more than `ask`, with the number of sessions that have `ask` instead.
+    /// Profiles that allow more than `ask`, with the number of sessions and agents that have `ask` instead.
     pub profiles: BTreeMap<String, u64>,
     /// Permission rules.
     pub rules: u64,

@@ -212,7 +212,7 @@ impl Rows<'_> {
                     crate::session::history::insert(conn, session, &message.text, Time(0))?;
                 }
             }
-            Line::Agent(agent) => self.agent(agent)?,
+            Line::Agent(agent) => self.agent(agent, withheld)?,
             Line::Workflow(w) => {
                 conn.execute(
                     "INSERT INTO workflows(root, id, definition, state, created, announced)
@@ -234,7 +234,7 @@ impl Rows<'_> {
     }
 
     /// An agent of this session. Its own session is in the file, or it never began.
-    fn agent(&self, agent: &AgentLine) -> Result<()> {
+    fn agent(&self, agent: &AgentLine, withheld: &mut Withheld) -> Result<()> {
         let own = SessionId(self.id(agent.session));
         if !self.theirs.contains(&agent.session)
             && crate::session::sessions::must_exist(self.conn, own).is_ok()
@@ -249,6 +249,9 @@ impl Rows<'_> {
         };
         if let Some(clean) = self.how.agent {
             row = row.cleaned(self.session, agent, own, clean)?;
+        }
+        if !self.how.rights {
+            row.narrow(withheld)?;
         }
         self.conn
             .prepare_cached(
@@ -389,6 +392,17 @@ struct AgentColumns {
 }
 
 impl AgentColumns {
+    /// Keeps a profile of the brief, with which the agent would go on, only where it allows no more than `ask`.
+    fn narrow(&mut self, withheld: &mut Withheld) -> Result<()> {
+        let mut brief: Value = serde_json::from_str(&self.brief)?;
+        if let Some(profile) = brief.get_mut("profile") {
+            let named = profile.as_str().map_or_else(|| profile.to_string(), str::to_owned);
+            *profile = withheld.profile(&named).name().into();
+            self.brief = brief.to_string();
+        }
+        Ok(())
+    }
+
     /// The columns as `clean` leaves them.
     fn cleaned(
         self,

@@ -309,7 +309,7 @@ fn withheld_text(withheld: &Withheld) -> String {
         .iter()
         .map(|(name, n)| match n {
             1 => format!("the profile '{}' (it is 'ask' here)", one_line(name)),
-            n => format!("the profile '{}' of {n} sessions (it is 'ask' here)", one_line(name)),
+            n => format!("the profile '{}' of {n} sessions and agents (it is 'ask' here)", one_line(name)),
         })
         .collect();
     parts.extend((*rules > 0).then(|| format!("{rules} permission rule(s)")));
