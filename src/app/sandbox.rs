@@ -117,8 +117,11 @@ pub(crate) fn servers(setup: &Setup) -> tiller_mcp::Confine {
 
 /// What every agent program of another vendor gets, if the person wants them confined: nothing of their own yet.
 pub(crate) fn vendors(setup: &Setup) -> Option<Policy> {
-    let policy = || Policy { counts_losses: true, ..policy(setup, Profile::Workspace, Network::All) };
-    setup.config.config.agents.sandbox.then(policy)
+    setup.config.config.agents.sandbox.then(|| {
+        let mut policy = policy(setup, Profile::Workspace, Network::All);
+        policy.counts_losses = true;
+        policy
+    })
 }
 
 /// Where protected files that a program changed are kept.
