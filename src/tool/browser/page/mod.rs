@@ -171,7 +171,7 @@ impl Page {
         lock(&self.shared.state).begin(EMPTY);
         self.call("Page.navigate", json!({"url": EMPTY})).await.map_err(|e| e.to_string())?;
         self.loaded().await;
-        let is_there = lock(&self.shared.state).url == EMPTY;
+        let is_there = lock(&self.shared.state).is_at(EMPTY);
         if is_there {
             self.guard.empty(&self.target);
         }

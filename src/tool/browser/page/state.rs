@@ -54,6 +54,11 @@ pub(crate) struct OpenedTab {
 }
 
 impl PageState {
+    /// True if this is the address of its document.
+    pub(crate) fn is_at(&self, address: &str) -> bool {
+        self.url == address
+    }
+
     /// Starts a navigation by a call.
     pub(crate) fn begin(&mut self, url: &str) {
         self.loading = true;
