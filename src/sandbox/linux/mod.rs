@@ -4,7 +4,6 @@
 pub(crate) mod forks;
 pub(crate) mod landlock;
 pub(crate) mod seccomp;
-pub(crate) mod tcp;
 
 use std::collections::HashSet;
 use std::os::unix::net::UnixStream;

@@ -3,7 +3,7 @@
 
 use std::io::{Error, IoSlice, IoSliceMut, Result};
 use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -16,6 +16,7 @@ use rustix::net::{
     SendFlags,
 };
 use rustix::process::{Pid, PidfdFlags};
+use tiller_tool::proxy::is_own;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Semaphore, oneshot};
@@ -23,7 +24,6 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{PORT, PREFIX, Shared, serve};
-use crate::linux::tcp;
 use crate::policy::ProxyPort;
 
 /// Connections at one time, of all commands.
@@ -142,7 +142,7 @@ async fn command(launcher: tokio::net::UnixStream, shared: Arc<Shared>, room: Ar
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, from)) => {
-                    if word == SHARED && !is_own(from, &listener) {
+                    if word == SHARED && !listener.local_addr().is_ok_and(|own| is_own(from, own)) {
                         continue;
                     }
                     // One too many is closed at once.
@@ -159,12 +159,6 @@ async fn command(launcher: tokio::net::UnixStream, shared: Arc<Shared>, room: Ar
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
-}
-
-/// Whether a connection on the machine's own loopback comes from this user: others must not use the proxy.
-fn is_own(from: SocketAddr, listener: &tokio::net::TcpListener) -> bool {
-    let user = listener.local_addr().and_then(|own| tcp::user_of(from, own));
-    user.is_ok_and(|user| user == Some(rustix::process::getuid().as_raw()))
 }
 
 /// The listening socket that is handed over, and what is said beside it.

@@ -33,9 +33,9 @@ use rustix::net::addr::SocketAddrArg;
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, SocketType, getpeername, getsockname, ipproto};
 use tiller_seccomp::{Answer, Call, Listener};
+use tiller_tool::proxy::tcp;
 use tiller_tool::shell::BlockedKind;
 
-use crate::linux::tcp;
 use crate::network::Servers;
 use crate::policy::Policy;
 use crate::supervisor::caller::{Caller, descriptor_number};

@@ -27,6 +27,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::proxy::is_own;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -70,10 +71,13 @@ pub(crate) const NO_BYPASS: &str = "<-loopback>";
 async fn run(listener: TcpListener, guard: Arc<Guard>, upstream: Arc<Option<Upstream>>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
+    let Ok(own) = listener.local_addr() else { return };
     loop {
         // Closed never.
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
         match listener.accept().await {
+            // Another user's connection is closed.
+            Ok((_, from)) if !is_own(from, own) => {}
             Ok((client, _)) => {
                 let (guard, upstream) = (Arc::clone(&guard), Arc::clone(&upstream));
                 connections.spawn(async move {

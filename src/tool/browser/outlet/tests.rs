@@ -193,3 +193,33 @@ async fn public_hosts_are_reached_through_the_proxy_of_the_arguments_once_they_a
         );
     }
 }
+
+/// Another user of this machine gets nothing from the proxy.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn connections_of_other_users_are_closed_unanswered() {
+    use std::os::unix::process::CommandExt;
+
+    let server = Server::start().await;
+    let guard = guard(true);
+    let outlet = Outlet::start(guard, None).await.unwrap();
+    let script = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/{}; printf 'GET http://{}/ HTTP/1.1\\r\\nHost: {}\\r\\n\\r\\n' >&3; cat <&3",
+        outlet.port, server.at, server.at
+    );
+    let ask = |user: Option<u32>| {
+        let mut command = std::process::Command::new("bash");
+        command.args(["-c", &script]).current_dir("/");
+        user.map(|user| command.uid(user));
+        tokio::task::spawn_blocking(move || command.output())
+    };
+    let own = ask(None).await.unwrap().unwrap();
+    assert!(String::from_utf8_lossy(&own.stdout).contains("200"), "{own:?}");
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only an administrator can be another user");
+        return;
+    }
+    let other = ask(Some(65_534)).await.unwrap().unwrap();
+    assert!(other.stdout.is_empty(), "{other:?}");
+    assert_eq!(lock(&server.got).len(), 1);
+}

@@ -75,7 +75,7 @@ fn each(table: &str, mut see: impl FnMut(Row) -> bool) -> Result<()> {
 ///
 /// # Errors
 /// When a table cannot be read.
-pub(crate) fn listeners(at: SocketAddr) -> Result<Vec<u64>> {
+pub fn listeners(at: SocketAddr) -> Result<Vec<u64>> {
     let (mut exact, mut any) = (Vec::new(), Vec::new());
     for (table, v6) in TABLES.into_iter().zip([false, true]) {
         each(table, |row| {
@@ -98,7 +98,7 @@ pub(crate) fn listeners(at: SocketAddr) -> Result<Vec<u64>> {
 ///
 /// # Errors
 /// When a table cannot be read.
-pub(crate) fn user_of(local: SocketAddr, remote: SocketAddr) -> Result<Option<u32>> {
+pub fn user_of(local: SocketAddr, remote: SocketAddr) -> Result<Option<u32>> {
     let mut user = None;
     for table in TABLES {
         each(table, |row| {
