@@ -129,6 +129,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("src/snapshot/scan/", "the index and the ignore rules of git: no byte of the files is shown"),
     ("src/tool/cx/workspace.rs", "the workspace itself"),
     ("src/tool/plan/write_plan.rs", "plans, in a folder of our own"),
+    ("src/tool/proxy/tcp.rs", "the tables of sockets in /proc"),
     ("src/tool/shell/", "outputs in folders of our own"),
 ];
 

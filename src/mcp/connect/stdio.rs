@@ -64,7 +64,7 @@ pub(super) async fn connect(
     let err = Receiver::from_owned_fd(err).map_err(|e| failed(&e))?;
     let tail = Tail::default();
     // Both end with their pipes, which close with the program.
-    tokio::spawn(keep_tail(err, tail.clone()));
+    let last_words = tokio::spawn(keep_tail(err, tail.clone()));
     let (theirs, ours) = tokio::io::duplex(BUFFER);
     tokio::spawn(forward(out, theirs, tail.clone()));
     let transport = AsyncRwTransport::new(ours, input).with_max_line_length(MESSAGE + 1);
@@ -78,6 +78,10 @@ pub(super) async fn connect(
                 && let Ok(exit) = tokio::time::timeout(super::GRACE, hosted.ended()).await
             {
                 failed.why = format!("it ended with exit code {} before it answered", exit.code);
+            }
+            // They may still be on their way. Something that it started may hold the pipe.
+            if hosted.exited().is_some() {
+                let _ = tokio::time::timeout(super::GRACE, last_words).await;
             }
             failed.why = tail.closed().or_else(|| hosted.excess()).unwrap_or(failed.why);
             failed.tail = tail.text();

@@ -9,10 +9,10 @@
 //! runtimes), and few users can make control groups. So two limits of the kernel are
 //! set: which process is killed first when memory runs out, and an upper bound on the number of processes.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{Pid, Signal};
 
@@ -244,15 +244,16 @@ struct Watch {
     forks: ForkLimit,
 }
 
-/// The families that work, in the order in which they began: what cannot be told apart is the newest one's.
-static WORKING: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+/// The families that work, in the order in which they began, with the time of that. A file that is held by none is taken for
+/// that of the last one that had begun when it was made.
+static WORKING: Mutex<BTreeMap<u64, SystemTime>> = Mutex::new(BTreeMap::new());
 
 /// Another one begins.
 fn newest() -> u64 {
     let mut working = lock(&WORKING);
     // Greater than those of all that work.
-    let number = working.last().map_or(1, |last| last + 1);
-    working.insert(number);
+    let number = working.last_key_value().map_or(1, |(last, _)| last + 1);
+    working.insert(number, SystemTime::now());
     number
 }
 
@@ -287,11 +288,12 @@ impl Watch {
                 continue;
             }
             // The message is set before any of them ends.
-            let is_newest = lock(&WORKING).last() == Some(&self.number);
+            let later: Vec<SystemTime> =
+                lock(&WORKING).range(self.number + 1..).map(|(_, began)| *began).collect();
             last = if passed {
                 end_many(&self.family, bounds, &self.shared.said)
             } else {
-                look(&self.family, bounds, (&mut self.memory, is_newest), &self.shared.said)
+                look(&self.family, bounds, (&mut self.memory, &later), &self.shared.said)
             };
             last.machine = machine;
             if over && last.living == 0 {
@@ -347,11 +349,11 @@ impl Look {
     }
 }
 
-/// Ends what is too much, and says so. Gives what there was. `newest`: no family began to work later.
+/// Ends what is too much, and says so. Gives what there was. `later`: when families began that began after it.
 fn look(
     family: &Family,
     bounds: Bounds,
-    (memory, newest): (&mut Memory, bool),
+    (memory, later): (&mut Memory, &[SystemTime]),
     said: &Mutex<Option<String>>,
 ) -> Look {
     let living = family.living();
@@ -374,7 +376,7 @@ fn look(
     if bounds.memory == 0 {
         return seen;
     }
-    let held = memory.held(&living, newest);
+    let held = memory.held(&living, later);
     let seen = Look { memory: held.all, ..seen };
     if held.all <= bounds.memory {
         return seen;

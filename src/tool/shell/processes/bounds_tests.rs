@@ -125,7 +125,7 @@ async fn t6_a_group_whose_leader_is_another_process_by_now_lives() {
     }
     let said = Mutex::new(None);
     let mut memory = Memory::new(&family);
-    look(&family, Bounds { processes: 2, ..Bounds::default() }, (&mut memory, true), &said);
+    look(&family, Bounds { processes: 2, ..Bounds::default() }, (&mut memory, &[]), &said);
     assert!(lock(&said).is_some());
     assert!(!many.wait().unwrap().success(), "its own are ended");
     assert!(stranger.try_wait().unwrap().is_none(), "the stranger lives");

@@ -67,9 +67,9 @@ impl Memory {
         Self { since, files: BTreeMap::new(), theirs: HashSet::new(), numbers: HashSet::new() }
     }
 
-    /// Counts what these processes, which are a whole family, hold. `adopts`: files that are new in `/dev/shm` and that no
-    /// process has open are counted for it. Reads much of `/proc`.
-    pub(super) fn held(&mut self, living: &[Stat], adopts: bool) -> HeldMemory {
+    /// Counts what these processes, which are a whole family, hold. `later`: when families began that began after it. A
+    /// file that is new in `/dev/shm` and that no process has open is counted for it if none of them had begun when it was made. Reads much of `/proc`.
+    pub(super) fn held(&mut self, living: &[Stat], later: &[SystemTime]) -> HeldMemory {
         self.numbers.extend(living.iter().map(|s| s.pid));
         let mut objects: HashMap<Key, u64> = HashMap::new();
         let mut whole = HashSet::new();
@@ -100,9 +100,7 @@ impl Memory {
             holders.extend(mine.keys().copied());
             objects.extend(mine);
         }
-        if adopts {
-            self.find_new(&holders);
-        }
+        self.find_new(&holders, later);
         for (key, file) in &self.files {
             if !objects.contains_key(key)
                 && let Some(bytes) = still(&file.path, *key)
@@ -121,13 +119,18 @@ impl Memory {
         held
     }
 
+    /// True if a file of this time can be the family's and that of no later one.
+    fn made(&self, born: SystemTime, later: &[SystemTime]) -> bool {
+        born >= self.since && later.iter().all(|began| born < *began)
+    }
+
     /// Takes in files that are new in `/dev/shm`, belong to this user and are held by no process of others: the family has
     /// written and closed them, as far as can be seen.
-    fn find_new(&mut self, holders: &HashSet<Key>) {
+    fn find_new(&mut self, holders: &HashSet<Key>, later: &[SystemTime]) {
         let me = rustix::process::geteuid().as_raw();
         let mut new: Vec<(Key, PathBuf)> = shared_files()
             .into_iter()
-            .filter(|file| file.owner == me && file.born.is_some_and(|born| born >= self.since))
+            .filter(|file| file.owner == me && file.born.is_some_and(|born| self.made(born, later)))
             .filter(|file| !self.files.contains_key(&file.key) && !self.theirs.contains(&file.key))
             .map(|file| (file.key, file.path))
             .collect();
