@@ -65,15 +65,20 @@ impl Rig {
         self.hub.add(vec![self.settings(how)]);
     }
 
-    /// Adds one with variables, as another server of that name after a restart of Tiller would be.
-    pub(crate) fn again(&self, how: &str, vars: &[(&str, &str)]) -> Arc<Hub> {
-        let config = HubConfig {
+    /// What a hub of the place is made from.
+    fn config(&self, confine: crate::Confine, bounds: Bounds) -> HubConfig {
+        HubConfig {
             root: self.bench.root.clone(),
             state: self.bench.scratch.path().join("state"),
             vars: ChildEnv::new(vec![("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]),
-            confine: Arc::new(|_, _| None),
-            bounds: Bounds::default(),
-        };
+            confine,
+            bounds,
+        }
+    }
+
+    /// Adds one with variables, as another server of that name after a restart of Tiller would be.
+    pub(crate) fn again(&self, how: &str, vars: &[(&str, &str)]) -> Arc<Hub> {
+        let config = self.config(Arc::new(|_, _| None), Bounds::default());
         let mut settings = self.settings(how);
         if let Transport::Stdio { env, .. } = &mut settings.transport {
             env.extend(vars.iter().map(|(name, value)| ((*name).into(), (*value).into())));
@@ -83,25 +88,13 @@ impl Rig {
 
     /// A hub with the server `good`, whose program is confined so.
     pub(crate) fn confined(&self, confine: crate::Confine) -> Arc<Hub> {
-        let config = HubConfig {
-            root: self.bench.root.clone(),
-            state: self.bench.scratch.path().join("state"),
-            vars: ChildEnv::new(vec![("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]),
-            confine,
-            bounds: Bounds::default(),
-        };
+        let config = self.config(confine, Bounds::default());
         Hub::new(config, vec![self.settings("good")])
     }
 
     /// A hub with one server that is this command, and these bounds.
     pub(crate) fn bounded(&self, command: &str, bounds: Bounds, start: Duration) -> Arc<Hub> {
-        let config = HubConfig {
-            root: self.bench.root.clone(),
-            state: self.bench.scratch.path().join("state"),
-            vars: ChildEnv::new(vec![("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]),
-            confine: Arc::new(|_, _| None),
-            bounds,
-        };
+        let config = self.config(Arc::new(|_, _| None), bounds);
         let server = McpServer {
             command: Some("/bin/sh".into()),
             args: vec!["-c".into(), command.into()],

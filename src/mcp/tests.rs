@@ -510,7 +510,8 @@ async fn x23_no_bomb_of_a_server_is_left() {
         let memory = if bomb.excess == Excess::Memory { MEMORY } else { 0 };
         let bounds = tiller_tool::shell::Bounds { processes: PROCESSES, memory, whose: "program" };
         let start = Duration::from_secs(if bomb.excess == Excess::Time { 2 } else { 50 });
-        let hub = rig.bounded(&bomb.command, bounds, start);
+        let starts = rig.bench.scratch.path().join("starts");
+        let hub = rig.bounded(&format!("echo >>{}; {}", starts.display(), bomb.command), bounds, start);
         let args = json!({"server": "bomb", "tool": "x", "arguments": {}});
         let said = rig.bench.say(&crate::tools::McpCall::new(std::sync::Arc::clone(&hub)), args).await;
         if bomb.excess != Excess::Time {
@@ -518,6 +519,9 @@ async fn x23_no_bomb_of_a_server_is_left() {
         }
         hub.end().await;
         bomb.has_ended().await;
+        // It would do the same again.
+        assert_eq!(std::fs::read_to_string(&starts).unwrap(), "\n", "{}", bomb.name);
+        std::fs::remove_file(starts).unwrap();
     }
 }
 
@@ -548,7 +552,7 @@ async fn x24_a_search_gives_a_server_no_right_to_write() {
     let first = hub.call("good", "echo", serde_json::Map::new(), Some(&rig.bench.cx)).await;
     assert!(first.is_ok(), "{first:?}");
     assert_eq!(lock(&rights).last(), Some(&ServerRights::Write));
-    // It stays as it is: another start would forget what it has open.
+    // It stays as it is: another start would lose what it has open.
     let starts = lock(&rights).len();
     assert!(hub.learn(Some(&cx)).await.is_empty());
     assert!(hub.call("good", "echo", serde_json::Map::new(), Some(&rig.bench.cx)).await.is_ok());

@@ -83,7 +83,10 @@ pub(super) async fn connect(
             if hosted.exited().is_some() {
                 let _ = tokio::time::timeout(super::GRACE, last_words).await;
             }
-            failed.why = tail.closed().or_else(|| hosted.excess()).unwrap_or(failed.why);
+            // One that was ended for what it did would do it again.
+            if let Some(ended) = tail.closed().or_else(|| hosted.excess()) {
+                (failed.why, failed.probe) = (ended, false);
+            }
             failed.tail = tail.text();
             Err(failed)
         }

@@ -23,9 +23,6 @@ use crate::settings::{ServerSettings, Transport};
 mod approval;
 mod start;
 
-/// Why a program that nothing confines is not started to list its tools.
-const NOT_STARTED: &str = "it is not started to list its tools, since nothing confines its program here; a call of it that \
-                           the user approves starts it, and so does /mcp";
 /// Changes of tools that a question shows.
 const SHOWN: usize = 8;
 
@@ -146,10 +143,6 @@ impl Server {
             starting: tokio::sync::Mutex::default(),
             asking: tokio::sync::Mutex::default(),
         }
-    }
-
-    fn is_program(&self) -> bool {
-        matches!(self.settings.transport, Transport::Stdio { .. })
     }
 
     /// Its name.
@@ -330,14 +323,6 @@ impl Server {
         }
         let reads = cx.is_some_and(|cx| cx.run.profile == CommandProfile::Read);
         let rights = if reads { ServerRights::Read } else { ServerRights::Write };
-        if reads && self.is_program() && self.living(rights).is_none() {
-            let (make, settings) = (Arc::clone(&self.environment), self.settings.clone());
-            let confined =
-                tokio::task::spawn_blocking(move || make(&settings, ServerRights::Read).confined.is_some());
-            if !confined.await.unwrap_or(false) {
-                return Err(Failure::new(NOT_STARTED));
-            }
-        }
         let connection = self.connected(rights).await?;
         if connection.changed.swap(false, Ordering::AcqRel) {
             self.read_tools(&connection).await?;

@@ -10,10 +10,14 @@ use super::{Failure, Server};
 use crate::connect::{Connection, NoConnection, connect};
 use crate::hub::ServerRights;
 use crate::session::CallError;
+use crate::settings::Transport;
 
 /// Delay before a server that failed is tried again, by the number of failures, in seconds.
 const DELAYS: [u64; 6] = [0, 2, 5, 15, 30, 60];
 
+/// Why a program that nothing confines is not started to list its tools.
+const NOT_STARTED: &str = "it is not started to list its tools, since nothing confines its program here; a call of it that \
+                           the user approves starts it, and so does /mcp";
 /// Said of a program that could not be started to list its tools.
 const LISTED: &str = "; it was started to list its tools, without the right to write in the workspace: a call of it that the \
                       user approves starts it with it, and so does /mcp";
@@ -54,6 +58,11 @@ impl Server {
         let environment = environment
             .unwrap_or_else(|e| Err(e.to_string()))
             .map_err(|why| Failure::new(format!("it could not be started: {why}")))?;
+        let free =
+            matches!(self.settings.transport, Transport::Stdio { .. }) && environment.confined.is_none();
+        if free && rights == ServerRights::Read {
+            return Err(Failure::new(NOT_STARTED));
+        }
         let made = match connect(&self.settings, &environment, revision.as_deref()).await {
             Ok((connection, lists)) => {
                 let connection = Arc::new(connection);

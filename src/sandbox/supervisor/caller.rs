@@ -173,7 +173,7 @@ impl Caller {
         (0..3).filter_map(|number| self.descriptor(number).ok())
     }
 
-    /// The terminal that controls it, if it sees that.
+    /// Its controlling terminal, if that is one of its streams or in its `/dev/pts`.
     pub(crate) fn terminal(&self) -> Option<OwnedFd> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.thread)).ok()?;
         // After the name, which may have any characters: state, parent, group, session, terminal (proc(5)).

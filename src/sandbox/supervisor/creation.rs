@@ -204,7 +204,7 @@ impl Judge {
         let only_reads = flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY;
         // This process may have an administrator's rights, the caller has none of them.
         let own = file.st_uid == rustix::process::geteuid().as_raw() || file.st_mode & 0o004 != 0;
-        if only_reads && own && kind == FileType::RegularFile && !self.scope.hides(&path) {
+        if only_reads && own && kind == FileType::RegularFile && !self.scope.protects(&path) {
             return Ok(fd);
         }
         let note = (!only_reads && may_write(&path)).then(|| Note::path(BlockedKind::Write, &path));

@@ -1,4 +1,4 @@
-//! Programs that stay: names are made in their place, protected ones never, however fast they change their mind.
+//! Programs that stay: names are made in their place, protected ones never, however fast the arguments of a call change.
 
 use tiller_tool::shell::ForkLimit;
 

@@ -95,12 +95,8 @@ impl Scope {
         path.starts_with(&self.workspace)
     }
 
-    /// Whether the path is protected, or must not be read.
-    pub(crate) fn hides(&self, path: &Path) -> bool {
-        self.protects(path)
-    }
-
-    fn protects(&self, path: &Path) -> bool {
+    /// True for a path that is protected, or must not be read.
+    pub(crate) fn protects(&self, path: &Path) -> bool {
         self.protected.iter().any(|name| path.starts_with(name))
     }
 }

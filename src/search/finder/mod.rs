@@ -165,7 +165,7 @@ impl Finder {
         if query.offset > 0 && !nothing(&self.page_as_asked(&first(query.order), lookup, Ok(None))?) {
             return Ok(page);
         }
-        // The order by time knows no spellings.
+        // By time there are no spellings.
         let near = match query.order {
             SearchOrder::Best => page.suggestion.clone(),
             SearchOrder::Newest => {

@@ -84,7 +84,7 @@ impl<'a> Collector<'a> {
         if about.branch.as_ref().is_some_and(|b| !b.contains(&entry)) {
             return Ok(true);
         }
-        // What the index cannot know is known when the text was read.
+        // Signs are not in the index: the text is read for them.
         let late = self.literal || !self.must.is_empty() || !self.must_not.is_empty();
         if !late && self.skipped < self.query.offset {
             self.skipped += 1;

@@ -129,7 +129,7 @@ impl Search<'_> {
     /// Whether the entry of a row has a word with its signs.
     fn holds(&self, seq: i64, signed: &str, open: bool) -> Result<bool> {
         let raw = self.store.read(|conn| {
-            // A payload that has it nowhere need not be parsed. SQLite knows the lower case of ASCII only.
+            // A payload that has it nowhere need not be parsed. SQLite's lower case is that of ASCII only.
             let part = signed.is_ascii().then_some(signed);
             Ok(conn
                 .prepare_cached(&format!(

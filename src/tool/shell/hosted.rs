@@ -393,6 +393,49 @@ mod tests {
         }
     }
 
+    /// What a program starts in its first moments, before its mark is seen by what it starts, is known as well, though it
+    /// shows nothing else of its origin. Half of the programs are started on a busy machine.
+    #[tokio::test]
+    async fn what_is_started_in_the_first_moments_is_known_though_it_hides() {
+        use std::sync::atomic::AtomicBool;
+        let host = Host::default();
+        let mark = format!("63.{:08}", std::process::id());
+        let script = format!("env -i setsid sleep {mark} >/dev/null 2>&1 & sleep 0.02");
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for round in 0..200 {
+                if round == 100 {
+                    for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) * 2 {
+                        scope.spawn(|| {
+                            while !over.load(Ordering::Relaxed) {
+                                std::hint::spin_loop()
+                            }
+                        });
+                    }
+                }
+                let hosted =
+                    host.start(launch(&script), Stdio::null(), Stdio::null(), Stdio::null()).unwrap();
+                std::thread::park_timeout(Duration::from_millis(round % 20));
+                drop(hosted);
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        let left = || {
+            let all = proc_fs::all().into_iter().filter(|s| {
+                let line = std::fs::read(format!("/proc/{}/cmdline", s.pid)).unwrap_or_default();
+                !s.dead() && line.windows(mark.len()).any(|part| part == mark.as_bytes())
+            });
+            all.collect::<Vec<_>>()
+        };
+        let until = Instant::now() + Duration::from_secs(20);
+        while !left().is_empty() && Instant::now() < until {
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        let left = left();
+        left.iter().for_each(|s| _ = proc_fs::signal(s, rustix::process::Signal::KILL));
+        assert!(left.is_empty(), "{} are left", left.len());
+    }
+
     /// A child of a child that died while its own parent was gone already becomes a child of this process, which must collect it.
     #[tokio::test]
     async fn its_dead_orphans_are_collected_though_they_died_before_it() {

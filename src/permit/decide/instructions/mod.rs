@@ -1,4 +1,4 @@
-//! Files that agents read as instructions: writing them is a way to speak with the person's voice.
+//! Files that agents read as instructions: what is written there counts as the person's words in later sessions.
 
 pub(super) mod mcp;
 

@@ -150,7 +150,7 @@ impl Guard {
             return Err(NoWay::Refused(format!("{host} is denied by the rule {rule}")));
         }
         let own = !self.private && names_loopback(url);
-        if own && !lock(&self.opened).contains(host) {
+        if own && !lock(&self.opened).contains(host.trim_end_matches('.')) {
             return Err(NoWay::Refused(format!("{host} is {LOOPBACK}, and the agent did not open it")));
         }
         if !own && !self.private {
@@ -181,7 +181,7 @@ impl Guard {
         if let Some(url) = Url::parse(url).ok().filter(names_loopback)
             && let Some(host) = url.host_str()
         {
-            lock(&self.opened).insert(host.to_owned());
+            lock(&self.opened).insert(host.trim_end_matches('.').to_owned());
         }
     }
 
@@ -325,12 +325,15 @@ mod tests {
         let guard = Guard::new(false, Arc::new(Fixed), rules());
         guard.open("http://127.0.0.1:3000/x");
         guard.open("http://a.localhost:3000/x");
+        guard.open("http://c.localhost.:3000/x");
         guard.open("http://local.example/");
         for (url, reached) in [
             ("https://example.com/", true),
             ("http://93.184.216.34/", true),
             ("http://127.0.0.1:9000/", true),
             ("http://a.localhost/", true),
+            ("http://a.localhost./", true),
+            ("http://c.localhost/", true),
             ("http://localhost/", false),
             ("http://b.localhost/", false),
             ("http://127.0.0.2/", false),

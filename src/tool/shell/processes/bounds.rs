@@ -185,7 +185,7 @@ impl Guard {
         if !cfg!(target_os = "linux") || (bounds.processes == 0 && bounds.memory == 0) {
             return guard;
         }
-        let (memory, number) = (Memory::new(&family), newest());
+        let (memory, number) = (Memory::new(family.clone()), newest());
         let watch = Watch { family, over, quiet, shared, memory, number, forks: forks.clone() };
         // A thread of its own: among thousands of processes the runtime may not get to it.
         let thread = std::thread::Builder::new().name("tiller-bounds".into()).stack_size(256 << 10);

@@ -124,7 +124,7 @@ async fn t6_a_group_whose_leader_is_another_process_by_now_lives() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let said = Mutex::new(None);
-    let mut memory = Memory::new(&family);
+    let mut memory = Memory::new(family.clone());
     look(&family, Bounds { processes: 2, ..Bounds::default() }, (&mut memory, &[]), &said);
     assert!(lock(&said).is_some());
     assert!(!many.wait().unwrap().success(), "its own are ended");

@@ -111,7 +111,7 @@ pub(crate) fn finish_off(family: &Family) -> usize {
         if living.is_empty() {
             none += 1;
             // A list of processes that change can lack one.
-            if seen.is_empty() || none == 2 {
+            if none == 2 {
                 break 0;
             }
         } else {

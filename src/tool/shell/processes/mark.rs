@@ -28,9 +28,9 @@ pub(crate) fn is_of(mark: u64, pid: i32) -> bool {
 
 /// Held from before the start of a root until it is marked: a process without a mark is not another root then.
 static STARTING: Mutex<()> = Mutex::new(());
-/// Looks for processes that a root has started before it was marked.
+/// Looks for processes that a root has started before it was marked. On a busy machine it does not run in most of them.
 #[cfg(target_os = "linux")]
-const ROUNDS: usize = 100;
+const ROUNDS: usize = 2_000;
 /// Between two of them.
 #[cfg(target_os = "linux")]
 const SOON: std::time::Duration = std::time::Duration::from_micros(100);
@@ -62,31 +62,59 @@ fn set(root: (i32, u64)) {
         return;
     }
     let mut marked = std::collections::HashSet::from([root.0]);
-    let mut quiet = 0;
+    let mut forking = Forking::default();
+    forking.add(root.0);
     for _ in 0..ROUNDS {
+        let none = forking.none();
         let Some(last) = last_number() else { return };
-        if last == root.0 {
-            return;
-        }
-        let since: Vec<Option<proc_fs::Stat>> = if last > root.0 {
-            (root.0 + 1..=last).map(proc_fs::stat).collect()
+        let since: Vec<proc_fs::Stat> = if last >= root.0 {
+            (root.0 + 1..=last).filter_map(proc_fs::stat).collect()
         } else {
             // The numbers have begun anew.
-            proc_fs::all().into_iter().map(Some).collect()
+            proc_fs::all()
         };
-        let count = marked.len();
-        for s in since.iter().flatten().filter(|s| s.start >= root.1) {
+        let mut found = false;
+        for s in since.iter().filter(|s| s.start >= root.1) {
             let ours = s.parent == me && s.session != own || marked.contains(&s.parent);
-            if ours && !marked.contains(&s.pid) && of(s.pid).is_none() && put(s.pid, value(root)) {
-                marked.insert(s.pid);
+            if ours && !marked.contains(&s.pid) && of(s.pid).is_none() {
+                found = true;
+                if put(s.pid, value(root)) {
+                    marked.insert(s.pid);
+                    forking.add(s.pid);
+                }
             }
         }
-        // What the marked ones start from now on has the mark. What has a number can be about to be there.
-        quiet = if marked.len() == count { quiet + 1 } else { 0 };
-        if quiet > 2 || quiet > 0 && since.iter().all(Option::is_some) {
+        // Whatever the marked ones start from now on has the mark.
+        if none && !found {
             return;
         }
         std::thread::park_timeout(SOON);
+    }
+}
+
+/// Threads of marked processes that may be within a `fork` that began before the mark: what comes of it has none. A thread
+/// that sleeps, has stopped or is dead is in no `fork`; one that has run for longer than a `fork` takes is not in that one.
+#[cfg(target_os = "linux")]
+#[derive(Default)]
+struct Forking(Vec<(i32, proc_fs::Stat)>);
+
+#[cfg(target_os = "linux")]
+impl Forking {
+    /// Clock ticks that a thread runs, at least, until a `fork` is over that it had begun.
+    const LONG: u64 = 2;
+
+    /// The threads of a process that was marked just now.
+    fn add(&mut self, pid: i32) {
+        self.0.extend(proc_fs::threads(pid).into_iter().map(|thread| (pid, thread)));
+    }
+
+    /// True if there is none any more.
+    fn none(&mut self) -> bool {
+        self.0.retain(|(pid, before)| {
+            let now = proc_fs::thread(*pid, before.pid);
+            now.is_some_and(|now| matches!(now.state, b'R' | b'D') && now.ran < before.ran + Self::LONG)
+        });
+        self.0.is_empty()
     }
 }
 

@@ -41,6 +41,7 @@ pub(super) struct HeldMemory {
 /// The memory of a family, as far as earlier looks have shown it.
 #[derive(Debug)]
 pub(super) struct Memory {
+    family: Family,
     /// When the family started.
     since: SystemTime,
     /// Files in `/dev/shm` that the family had open for writing, or that are new and held by none of the others.
@@ -61,10 +62,10 @@ struct LooseFile {
 
 impl Memory {
     /// Of a family that has just started.
-    pub(super) fn new(family: &Family) -> Self {
+    pub(super) fn new(family: Family) -> Self {
         let started = family.roots.iter().map(|(_, start)| *start).min();
         let since = SystemTime::now() - started.map_or(Duration::ZERO, proc_fs::age);
-        Self { since, files: BTreeMap::new(), theirs: HashSet::new(), numbers: HashSet::new() }
+        Self { family, since, files: BTreeMap::new(), theirs: HashSet::new(), numbers: HashSet::new() }
     }
 
     /// Counts what these processes, which are a whole family, hold. `later`: when families began that began after it. A
@@ -138,7 +139,10 @@ impl Memory {
             return;
         }
         let mut others = HashSet::new();
-        for s in proc_fs::all().iter().filter(|s| !self.numbers.contains(&s.pid)) {
+        let all = proc_fs::all();
+        // It may have more by now than when it was looked at.
+        self.numbers.extend(self.family.members_among(all.clone()).iter().map(|s| s.pid));
+        for s in all.iter().filter(|s| !self.numbers.contains(&s.pid)) {
             let maps = std::fs::read_to_string(format!("/proc/{}/maps", s.pid)).unwrap_or_default();
             others.extend(maps.lines().filter_map(MappedFile::parse).map(|map| map.key));
             others.extend(open_files(s.pid).into_iter().map(|file| file.key));

@@ -19,6 +19,8 @@ pub(crate) struct Stat {
     pub session: i32,
     /// Its threads.
     pub threads: u64,
+    /// Time that it has run, in clock ticks.
+    pub ran: u64,
     /// Letter of `/proc/PID/stat`; `Z` is dead and waits to be collected.
     pub state: u8,
     /// When it started, in clock ticks since boot. With the pid it names a process for good.
@@ -48,21 +50,35 @@ pub(crate) fn stat(pid: i32) -> Option<Stat> {
     parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// `pid (name) state ppid pgrp session ...` (proc(5)); field 20 is the number of threads, 22 the start, 28 the stack. The
-/// name may hold anything.
+/// The threads of a process, each by its own number and times.
+pub(crate) fn threads(pid: i32) -> Vec<Stat> {
+    let Ok(listed) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let numbers = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    numbers.filter_map(|number| thread(pid, number)).collect()
+}
+
+/// One of them. `None` when it is gone.
+pub(crate) fn thread(pid: i32, number: i32) -> Option<Stat> {
+    parse(&std::fs::read(format!("/proc/{pid}/task/{number}/stat")).ok()?)
+}
+
+/// `pid (name) state ppid pgrp session ...` (proc(5)); fields 14 and 15 are the time that it has run, 20 is the number of
+/// threads, 22 the start, 28 the stack. The name may hold anything.
 fn parse(line: &[u8]) -> Option<Stat> {
     let open = line.iter().position(|b| *b == b'(')?;
     let close = line.iter().rposition(|b| *b == b')')?;
     let pid = std::str::from_utf8(&line[..open]).ok()?.trim().parse().ok()?;
     let rest: Vec<&str> = std::str::from_utf8(&line[close + 1..]).ok()?.split_ascii_whitespace().collect();
+    let number = |at: usize| rest.get(at)?.parse::<u64>().ok();
     Some(Stat {
         pid,
         parent: rest.get(1)?.parse().ok()?,
         session: rest.get(3)?.parse().ok()?,
-        threads: rest.get(17)?.parse().ok()?,
+        ran: number(11)? + number(12)?,
+        threads: number(17)?,
         state: *rest.first()?.as_bytes().first()?,
-        start: rest.get(19)?.parse().ok()?,
-        stack: rest.get(25).and_then(|s| s.parse().ok()).unwrap_or_default(),
+        start: number(19)?,
+        stack: number(25).unwrap_or_default(),
     })
 }
 
@@ -176,7 +192,12 @@ impl Family {
 
     /// As [`Family::living`], with zombies.
     pub(crate) fn members(&self) -> Vec<Stat> {
-        self.members_of(all(), std::process::id().cast_signed())
+        self.members_among(all())
+    }
+
+    /// Those among these processes.
+    pub(crate) fn members_among(&self, all: Vec<Stat>) -> Vec<Stat> {
+        self.members_of(all, std::process::id().cast_signed())
     }
 
     /// Of these processes, as `me` sees them.

@@ -4,8 +4,16 @@ use super::*;
 fn a_name_with_brackets_and_spaces_does_not_confuse() {
     let line = b"42 (a) R (b)) S 7 42 40 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 98765 1000 2 3 4 5 140700\n";
     let stat = parse(line).unwrap();
-    let stated =
-        Stat { pid: 42, parent: 7, session: 40, threads: 1, state: b'S', start: 98765, stack: 140_700 };
+    let stated = Stat {
+        pid: 42,
+        parent: 7,
+        session: 40,
+        threads: 1,
+        ran: 3,
+        state: b'S',
+        start: 98765,
+        stack: 140_700,
+    };
     assert_eq!(stat, stated);
     assert_eq!(parse(b"42 (cut"), None);
     assert_eq!(parse(b""), None);
@@ -71,8 +79,16 @@ fn only_writers_hold_a_pipe() {
 /// A session's number without its leader's start proves nothing: it may have been given away.
 #[test]
 fn s1_a_session_whose_number_was_reused_is_not_ours() {
-    let process =
-        |pid, parent, session, start| Stat { pid, parent, session, threads: 1, state: b'S', start, stack: 0 };
+    let process = |pid, parent, session, start| Stat {
+        pid,
+        parent,
+        session,
+        threads: 1,
+        ran: 0,
+        state: b'S',
+        start,
+        stack: 0,
+    };
     let me = 7;
     // Another's session has the number 40 now; its leader lives, or has ended.
     let leader = process(40, 1, 40, 900);

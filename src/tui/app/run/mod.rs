@@ -157,7 +157,7 @@ impl Loop {
         let limit = self.patience().into_iter().chain(rest).chain(burst).min();
         let heard = self.inbox.wait(self.io.reader.as_ref().map(Reader::fd), limit);
         let woken = self.clock.mono();
-        // What was there already may have come at any moment since the wait before: the reader knows better.
+        // Bytes that were there already may have come at any moment since the wait before, as far as no note says more.
         let since = if woken.saturating_sub(begun) < AT_ONCE { self.listened } else { woken };
         self.listened = woken;
         let read = heard.input || rest.is_some_and(|_| self.given_up());
