@@ -75,6 +75,7 @@ pub(super) fn permit(
     let mut policy = Policy::new(roots, setup.tools.catalog()).within(around);
     policy.sandboxed = sandbox::confines_reading(setup);
     policy.writable = sandbox::caches(setup);
+    policy.hosts = setup.config.config.sandbox_network.iter().map(|host| host.to_ascii_lowercase()).collect();
     let mut notices = Vec::new();
     let tools = policy.tools.clone();
     let user = file(&p.config);

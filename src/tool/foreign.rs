@@ -40,7 +40,7 @@ pub(crate) fn framed_again(text: &str) -> String {
 }
 
 /// True if there is a frame in a result.
-pub(crate) fn has_frame(result: &str) -> bool {
+pub fn has_frame(result: &str) -> bool {
     result.contains(START)
 }
 

@@ -140,7 +140,13 @@ pub(crate) async fn decide<C: DecidedCall>(call: &mut C) -> Result<CallDecision,
         let view = call.view()?;
         let asks = call.hooked().ask.clone();
         match call.decider().judge(&view, asks.as_deref()) {
-            Verdict::Allow { rule, unasked } => return call.allowed(&view, rule, unasked).await,
+            Verdict::Allow { rule, unasked } => {
+                let decided = call.allowed(&view, rule, unasked).await;
+                if decided.is_ok() {
+                    call.decider().hears(&view, false);
+                }
+                return decided;
+            }
             Verdict::Deny { rule, reason } => {
                 let result = CallResult::text(ToolOutcome::Denied, format!("Denied: {reason}."));
                 let change = view.changes(call.decider().permit);
@@ -149,6 +155,9 @@ pub(crate) async fn decide<C: DecidedCall>(call: &mut C) -> Result<CallDecision,
             }
             verdict @ Verdict::Ask { .. } => {
                 if let Some(decided) = call.ask(&view, verdict).await {
+                    if decided.is_ok() {
+                        call.decider().hears(&view, true);
+                    }
                     return decided;
                 }
             }

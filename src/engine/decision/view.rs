@@ -72,6 +72,11 @@ impl CallView {
 }
 
 impl Decider<'_> {
+    /// The call runs: what it reads decides where later ones may send something. `asked`: the user has agreed to it.
+    pub(super) fn hears(self, view: &CallView, asked: bool) {
+        self.permit.hear_call(&view.question(self.agent), asked);
+    }
+
     /// The strictest verdict about all readings of the call. `asks`: the reason of a hook for a question to the user.
     pub(super) fn judge(self, view: &CallView, asks: Option<&str>) -> Verdict {
         let question = view.question(self.agent);

@@ -177,7 +177,7 @@ impl Reading<'_> {
 
 /// The user's words, in a turn or at its beginning. What a line of theirs printed is none, and a message that a file brought or
 /// a server had a part in may not be theirs.
-fn of_person(entry: &Entry) -> bool {
+pub(crate) fn of_person(entry: &Entry) -> bool {
     match &entry.body {
         EntryBody::User { origin: Origin::Prompt | Origin::Steer, taint, .. } => *taint != Some(Taint::Web),
         _ => false,

@@ -5,6 +5,7 @@ pub(crate) mod answers;
 pub(crate) mod asking;
 pub(crate) mod asks;
 pub(crate) mod handle;
+pub(crate) mod heard;
 pub mod keys;
 pub(crate) mod msg;
 pub(crate) mod permission;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tiller_protocol::ToolVerb;
 
 use serde_json::Value;
@@ -16,7 +16,9 @@ use tiller_protocol::{
 };
 use tiller_tool::shell::Deletion;
 
+use super::heard::SessionHeard;
 use super::rule_writes::RuleWrites;
+use crate::lock::lock;
 
 /// Adds a pattern to the user's `permissions.yaml`.
 pub type AlwaysWriter = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
@@ -45,6 +47,8 @@ pub struct Permit {
     limits: Arc<RwLock<Vec<ToolLimit>>>,
     /// The same of the turn that started this agent.
     inherited: Arc<Vec<ToolLimit>>,
+    /// What all agents of the session have read.
+    pub(super) heard: Arc<Mutex<SessionHeard>>,
 }
 
 /// The only calls that a skill or an own command lets its turn make.
@@ -87,6 +91,7 @@ impl Permit {
             moved: None,
             limits: Arc::default(),
             inherited: Arc::default(),
+            heard: Arc::default(),
         }
     }
 
@@ -246,7 +251,8 @@ impl Permit {
             return refusal;
         }
         self.with_request(question, |policy, request| {
-            tiller_permit::decide_in(policy, request, question.shell)
+            let verdict = tiller_permit::decide_in(policy, request, question.shell);
+            lock(&self.heard).sending(policy, request, verdict)
         })
     }
 
@@ -277,7 +283,11 @@ impl Permit {
         self.with_request(question, |policy, request| tiller_permit::suspected(policy, request, text, folder))
     }
 
-    fn with_request<T>(&self, q: &Question<'_>, look: impl FnOnce(&Policy, &Request<'_>) -> T) -> T {
+    pub(super) fn with_request<T>(
+        &self,
+        q: &Question<'_>,
+        look: impl FnOnce(&Policy, &Request<'_>) -> T,
+    ) -> T {
         let raw = q.args.to_string();
         let request = Request {
             profile: q.profile,
@@ -292,7 +302,7 @@ impl Permit {
     }
 
     /// The policy with what narrows it for this agent, in its folder.
-    fn in_force<T>(&self, look: impl FnOnce(&Policy) -> T) -> T {
+    pub(super) fn in_force<T>(&self, look: impl FnOnce(&Policy) -> T) -> T {
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
         if self.narrow.is_empty() && self.moved.is_none() {
             return look(&policy);

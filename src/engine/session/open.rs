@@ -233,6 +233,7 @@ pub(crate) fn enter(core: &mut Core, loaded: SessionData) {
     *lock(&core.files.reviews) = Reviews::default();
     if core.identity.owns_session() {
         core.services.permit.restore(&rules);
+        core.services.permit.hear_anew(stored);
     }
     core.money.spent.session = spent.cost;
     core.money.limits.new_session(&core.services.config().budget);

@@ -158,6 +158,11 @@ pub(crate) fn task(core: &Core, tool: &'static dyn Tool, args: Value, cx: ToolCx
             reply: last_reply(core),
             branch: core.session.head.name.clone(),
             init: CallOrigin::in_init(core),
+            path: if tool.touch() == Touch::Network || tool.info().starts_agents {
+                core.session.history.path.clone()
+            } else {
+                Vec::new()
+            },
         },
         files: CallFiles {
             reviews: Arc::clone(&core.files.reviews),

@@ -9,7 +9,8 @@ use tiller_permit::CallReach;
 use tiller_protocol::ask::CommandSource;
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{
-    Access, AgentId, EntryId, Part, Profile, Provenance, SessionId, Taint, ToolOutcome, ToolVerb, Touch,
+    Access, AgentId, Entry, EntryId, Part, Profile, Provenance, SessionId, Taint, ToolOutcome, ToolVerb,
+    Touch,
 };
 use tiller_tool::shell::blocked_words;
 use tiller_tool::{Tool, ToolCx, ToolOutput, run_guarded};
@@ -21,6 +22,7 @@ use crate::core::msg::Msg;
 use crate::core::services::Services;
 use crate::decision::{self, HookedCall, Refusal};
 use crate::files::record;
+use crate::memory::origin::{self, Reading};
 use crate::questions::permission::{Permit, Question};
 use crate::turn::CallResult;
 use crate::turn::msg::CallDone;
@@ -83,6 +85,8 @@ pub(crate) struct CallOrigin {
     pub(crate) branch: String,
     /// The turn answers `/init`, or works for one that does: AGENTS.md is written when the user has seen the difference, whatever the mode.
     pub(crate) init: bool,
+    /// The conversation, for a call that may send something or begins agents, which may; else empty.
+    pub(crate) path: Vec<Arc<Entry>>,
 }
 
 /// The message of `/init`.
@@ -175,6 +179,7 @@ impl CallTask {
         let began = self.services.clock.mono();
         let time = self.services.clock.now();
         let mut step = None;
+        self.hear().await;
         let (decided, mut result) = match decision::decide(self).await {
             Ok(mut decided) => {
                 // The call may change where its links lead, and the folder of its shell.
@@ -258,6 +263,24 @@ impl CallTask {
         let wrote = if result.outcome.ok() { std::mem::take(&mut self.files.written) } else { Vec::new() };
         self.cx.workspace.forget(&self.cx.call_id);
         CallDone { result, step, audit, args, wrote, note }
+    }
+
+    /// Takes in what was said and read before a call that may send something.
+    async fn hear(&mut self) {
+        let path = std::mem::take(&mut self.origin.path);
+        if path.is_empty() {
+            return;
+        }
+        let (permit, services, session) = (self.permit.clone(), Arc::clone(&self.services), self.cx.session);
+        let work = move || {
+            let (catalog, imported) =
+                (services.tools.all.catalog(), origin::imported(&services.store, &path));
+            let memory = services.user.memory.as_deref();
+            permit.hear(session, &path, &Reading { catalog: &catalog, memory, imported: &imported });
+        };
+        if tokio::task::spawn_blocking(work).await.is_err() {
+            self.permit.heard_unknown();
+        }
     }
 
     /// Runs it. A tool that ignores cancellation is detached after the grace period.

@@ -14,6 +14,7 @@ mod instructions;
 mod path;
 mod reach;
 pub(crate) mod secret;
+mod sending;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +29,8 @@ use crate::surroundings::{ShellState, Surroundings, Variables};
 pub use covers::covers;
 pub use instructions::INSTRUCTS;
 pub use reach::{CallReach, reach};
+pub(crate) use sending::host_of;
+pub use sending::{Heard, sending};
 
 /// Whether a person can answer a question. Always passed down, never inferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +54,8 @@ pub struct Policy {
     pub sandboxed: fn() -> bool,
     /// Folders outside the workspace where `full` writes too, absolute: the user's settings let commands write there.
     pub writable: Vec<PathBuf>,
+    /// Hosts that the settings let commands reach, in lower case: `example.com`, or `*.example.com` for those below.
+    pub hosts: Vec<String>,
 }
 
 impl Policy {
@@ -64,6 +69,7 @@ impl Policy {
             around: None,
             sandboxed: || false,
             writable: Vec::new(),
+            hosts: Vec::new(),
         }
     }
 
@@ -383,12 +389,8 @@ fn process(policy: &Policy, request: &Request<'_>, what: &str) -> Need {
 fn net(policy: &Policy, request: &Request<'_>, url: &str, host: &str, local: bool) -> Need {
     let access = Access::Net { url: url.to_owned(), host: host.to_owned(), local };
     let host = host.to_ascii_lowercase();
-    let plain = !host.is_empty()
-        && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))
-        && !host.ends_with('.')
-        && (host.contains('.') || host == "localhost");
     let default = (request.profile == Profile::Full && !local).then_some("full mode");
-    let always = plain.then(|| format!("{}(domain:{host})", request.tool));
+    let always = sending::is_plain(&host).then(|| format!("{}(domain:{host})", request.tool));
     settle(policy, request, &Subject::Net { url, host: &host }, &access, default, always)
 }
 

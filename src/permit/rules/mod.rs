@@ -354,6 +354,24 @@ impl Rule {
         })
     }
 
+    /// True for a rule that names this host, by itself, in an address, or as one below a domain that it names.
+    pub(crate) fn names_host(&self, host: &str) -> bool {
+        let Some(argument) = &self.argument else { return false };
+        let text = argument.host.as_ref().unwrap_or(&argument.text).text();
+        if argument.host.is_some() {
+            let name = text.strip_prefix("*.").unwrap_or(text);
+            let below = name.len() < text.len();
+            return match host.strip_suffix(&name.to_ascii_lowercase()) {
+                Some("") => !below,
+                Some(rest) => below && name.contains('.') && rest.ends_with('.'),
+                None => false,
+            };
+        }
+        let known = text.split('*').next().unwrap_or_default();
+        let whole = known.len() == text.len() || known.splitn(4, '/').count() == 4;
+        whole && crate::decide::host_of(known).is_some_and(|of| of == host)
+    }
+
     /// True for a rule that narrows what may be done to paths, and says which.
     pub(crate) fn narrows_paths(&self, how: PathUse) -> bool {
         self.strict()
