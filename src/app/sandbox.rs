@@ -36,7 +36,7 @@ use tiller_protocol::{
     TerminalPlace,
 };
 use tiller_sandbox::{
-    Capability, Confinement, Domains, HardLinks, Held, Method, Network, Policy, Profile, Proxy,
+    Capability, Confinement, Domains, FileGuards, HardLinks, Held, Method, Network, Policy, Profile, Proxy,
     SessionSandbox, proxy,
 };
 use tiller_tool::shell::{Confiner, Confiners, Launch};
@@ -48,8 +48,9 @@ use crate::app::extensions::hook_files;
 pub(crate) fn confiners(setup: &Setup) -> Confiners {
     let setting = setup.config.config.sandbox;
     if setting == Sandbox::Off {
-        // The person's own word: not even the floor holds.
-        return Confiners::default();
+        let floor = policy(setup, Profile::Floor, Network::All);
+        let guards: Arc<dyn Confiner> = Arc::new(FileGuards::new(floor, quarantine(setup)));
+        return Confiners { read: None, workspace: Some(Arc::clone(&guards)), outside: Some(guards) };
     }
     let read = session(setup, Profile::Read, Network::Off);
     let outside = session(setup, Profile::Floor, Network::All);

@@ -417,10 +417,21 @@ impl Confiner for SessionSandbox {
     }
 
     fn guard(&self, workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
+        self.guarded(workspace, self.method())
+    }
+}
+
+impl SessionSandbox {
+    /// The protected files that are compared after a command that is confined by `method`.
+    fn guarded(
+        &self,
+        workspace: &Path,
+        method: Option<Method>,
+    ) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
         let policy = self.in_folder(workspace, &self.policy.scratch).resolved();
         let mut paths = policy.protected_paths();
         let settings = policy.git_configurations(&paths);
-        if self.method() == Some(Method::Bubblewrap) {
+        if method == Some(Method::Bubblewrap) {
             // What exists is mounted read-only, outside the sandbox except for the configuration of git.
             let mounted = |path: &PathBuf| policy.profile != Profile::Floor || !settings.contains(path);
             paths.retain(|path| path.symlink_metadata().is_err() || !mounted(path));
@@ -435,6 +446,33 @@ impl Confiner for SessionSandbox {
         };
         let guard = guard.judging(settings);
         Ok(Some(Arc::new(Protected { guard, quarantine: self.quarantine.clone() })))
+    }
+}
+
+/// A sandbox that is switched off: commands run as they are, and protected files are put back after each.
+#[derive(Clone, Debug)]
+pub struct FileGuards(SessionSandbox);
+
+impl FileGuards {
+    /// `quarantine`: the folder where changed files are kept.
+    pub fn new(policy: Policy, quarantine: PathBuf) -> Self {
+        // Nothing here confines, so the means of the system are not looked for.
+        let (network, in_terminal, proxy) = (Arc::default(), false, None);
+        Self(SessionSandbox { policy, quarantine, network, in_terminal, proxy })
+    }
+}
+
+impl Confiner for FileGuards {
+    fn confine(&self, launch: Launch, _workspace: &Path, _scratch: &Path) -> Launch {
+        launch
+    }
+
+    fn confines(&self) -> bool {
+        false
+    }
+
+    fn guard(&self, workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
+        self.0.guarded(workspace, None)
     }
 }
 

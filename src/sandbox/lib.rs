@@ -54,7 +54,7 @@ pub mod supervise;
 #[cfg(target_os = "linux")]
 mod supervisor;
 
-pub use confine::{Confined, Method, SessionSandbox, confined};
+pub use confine::{Confined, FileGuards, Method, SessionSandbox, confined};
 pub use confinement::Confinement;
 pub use hard_links::HardLinks;
 pub use policy::{Network, Policy, Profile};

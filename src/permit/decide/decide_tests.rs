@@ -49,6 +49,50 @@ fn the_first_things() {
     assert_eq!(run(&policy, Profile::ReadOnly, Human::Present, "ls").strictness(), 2);
 }
 
+/// A command that reads a file outside of the workspace says so as the tool that reads files does.
+#[test]
+fn a_command_says_what_it_reads_outside() {
+    let top = tempfile::tempdir().unwrap();
+    let (work, file) = (top.path().join("work"), top.path().join("a file"));
+    std::fs::create_dir(&work).unwrap();
+    std::fs::write(&file, "x").unwrap();
+    let policy = Policy::new(Roots::new(&work, None, Vec::new()), crate::testing::tools());
+    let effects = |tool: &str, access: Access| {
+        let access = [access];
+        let (profile, human, agent) = (Profile::Ask, Human::Present, "main");
+        let request = Request { profile, human, agent, tool, touch: Touch::Read, access: &access, raw: "" };
+        match decide(&policy, &request) {
+            Verdict::Ask { effects, risk, .. } => (effects, risk),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (told, risk) = effects("read_file", Access::Read { path: file.display().to_string(), inside: false });
+    let run = |command: &str| {
+        let folder = work.display().to_string();
+        effects("terminal", Access::Run { command: command.into(), folder, background: false })
+    };
+    for command in [
+        format!("cat '{}'", file.display()),
+        "cat '../a file'".into(),
+        "sort < '../a file'".into(),
+        "for f in '../a file'; do head -n 1 \"$f\"; done".into(),
+        "cp '../a file' here".into(),
+        "grep -rn x '../a file' | wc -l".into(),
+    ] {
+        let (all, high) = run(&command);
+        assert!(all.contains(&told[0]) && high == risk, "{command}: {all:?} {told:?}");
+    }
+    let (all, _) = run("cat ../*");
+    let folder = format!("reads outside the workspace: {}", top.path().display());
+    assert!(all.contains(&folder), "{all:?} {folder}");
+    for command in
+        ["PATH=/usr/bin:$PATH make", "cut -d/ -f1 x | tee y", "cargo test 2> /dev/null", "make ../none"]
+    {
+        let (all, _) = run(command);
+        assert!(all.iter().all(|effect| !effect.starts_with("reads outside")), "{command}: {all:?}");
+    }
+}
+
 /// What "always" would write for a command in profile `ask`.
 fn always(command: &str) -> Option<String> {
     match run(

@@ -1,11 +1,13 @@
 //! What a call would do, in plain words, and how risky it is.
 
-use std::path::PathBuf;
+use std::path::{Component, PathBuf};
 
 use tiller_protocol::{Access, Risk};
 
-use crate::paths::Roots;
+use crate::decide::sending::is_public;
+use crate::paths::{Roots, touched};
 use crate::read_only::inside;
+use crate::rules::PathUse;
 use crate::targets::written;
 use tiller_shell::{Analysis, Part, Role};
 
@@ -104,6 +106,9 @@ const NETWORKED_SUBS: &[(&str, &[&str])] = &[
     ("rustup", &["update", "install", "toolchain", "component", "target"]),
 ];
 
+/// Paths that are named.
+const READS: usize = 5;
+
 /// True when the command is known to reach the network.
 pub fn networked(part: &Part) -> bool {
     let base = part.base();
@@ -201,6 +206,9 @@ pub(crate) fn command(
             out,
         );
     }
+    for path in read_outside(analysis, roots, folders) {
+        say(reads(&path.display().to_string()), true);
+    }
     if let Some(why) = &analysis.loose {
         say(why.clone(), false);
     }
@@ -211,6 +219,30 @@ pub(crate) fn command(
         say("runs outside the workspace or in an unknown folder".into(), true);
     }
     (effects, risk)
+}
+
+/// The words for reading a path outside the workspace, by a tool or a command.
+fn reads(path: &str) -> String {
+    format!("reads outside the workspace: {path}")
+}
+
+/// The paths outside the workspace that a command names to read, as they are spelled; devices are none. Programs that it starts
+/// by their paths are no reads.
+fn read_outside(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) -> Vec<PathBuf> {
+    let named = touched::as_spelled(roots, analysis, folders).into_iter();
+    let reads = named.filter(|(how, path)| *how == PathUse::Read && !roots.inside(path));
+    // Of a pattern of names the folder counts.
+    let plain = |path: PathBuf| -> PathBuf {
+        let wild = |part: &Component<'_>| part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
+        path.components().take_while(|part| !wild(part)).collect()
+    };
+    // What does not exist, and `/`, is an option or a text more often than a file; a folder of the system is one of a `PATH`.
+    let file = |path: &PathBuf| {
+        let real = roots.real(path);
+        let folder = is_public(path) && real.is_dir();
+        path.parent().is_some() && !path.starts_with("/dev") && real.exists() && !folder
+    };
+    reads.map(|(_, path)| plain(path)).filter(file).take(READS).collect()
 }
 
 /// For programs that are not known every operand counts as written; that is no news for a person.
@@ -246,9 +278,7 @@ fn shown(word: &tiller_shell::Word) -> String {
 /// Words and risk of what is no command.
 pub(crate) fn access(access: &Access) -> Option<(String, Risk)> {
     match access {
-        Access::Read { path, inside: false } => {
-            Some((format!("reads outside the workspace: {path}"), Risk::High))
-        }
+        Access::Read { path, inside: false } => Some((reads(path), Risk::High)),
         Access::Read { .. } | Access::Free | Access::Run { .. } => None,
         Access::Script { .. } => {
             Some(("runs a Python script that may write in the workspace".into(), Risk::High))

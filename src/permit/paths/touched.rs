@@ -152,13 +152,28 @@ const REACHED: usize = 2_000;
 /// The paths that a command names, and what it does to each. What a program that is not known may write, and what lies
 /// below a folder that is read, is not among them.
 pub(crate) fn reached(roots: &Roots, analysis: &Analysis, places: &[PathBuf]) -> NamedPaths {
+    spelled_and(roots, analysis, places, |glob| expand(roots, glob).unwrap_or_default())
+}
+
+/// The same, a pattern of names as it is spelled: no folder is listed.
+pub(crate) fn as_spelled(roots: &Roots, analysis: &Analysis, places: &[PathBuf]) -> NamedPaths {
+    spelled_and(roots, analysis, places, |_| Vec::new())
+}
+
+/// `matched`: the paths that a pattern of names stands for.
+fn spelled_and(
+    roots: &Roots,
+    analysis: &Analysis,
+    places: &[PathBuf],
+    matched: impl Fn(&Path) -> Vec<PathBuf>,
+) -> NamedPaths {
     let known = if places.is_empty() { std::slice::from_ref(&roots.workspace) } else { places };
     let mut found = NamedPaths::new();
     let mut add = |how: PathUse, word: &Word, places: &[PathBuf]| {
         if found.len() < REACHED {
             let paths = spelled(roots, word, places);
-            let globs = paths.iter().filter(|_| word.glob);
-            let matched: Vec<PathBuf> = globs.filter_map(|glob| expand(roots, glob)).flatten().collect();
+            let matched: Vec<PathBuf> =
+                paths.iter().filter(|_| word.glob).flat_map(|path| matched(path)).collect();
             found.extend(paths.into_iter().chain(matched).map(|path| (how, path)));
         }
     };

@@ -359,7 +359,7 @@ fn nobody_lets_a_command_remove_many_files() {
     }
 }
 
-/// Off is the person's own word.
+/// Off is the person's own word. Protected files are put back all the same.
 #[test]
 fn off_confines_nothing() {
     let server =
@@ -369,7 +369,9 @@ fn off_confines_nothing() {
     std::fs::create_dir_all(place.user.join("outside")).unwrap();
     place.file("evil.sh", EVIL);
     place.ok(&["exec", "--profile", "full", "work"]);
-    assert!(place.user.join("outside/new").exists() && place.work.join(".envrc").exists());
+    assert!(place.user.join("outside/new").exists() && !place.work.join(".envrc").exists());
+    let results = server.bodies().last().unwrap()["messages"].to_string();
+    assert!(results.contains(".envrc is protected"), "{results}");
 }
 
 /// A secret file with a second name in the workspace: told at the start, and read by no tool and no command.
