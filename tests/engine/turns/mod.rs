@@ -13,6 +13,7 @@ mod judged_changes;
 mod own_command_files;
 pub(crate) mod own_commands;
 pub(crate) mod plan_profile;
+pub(crate) mod question_budget;
 pub(crate) mod questions;
 pub(crate) mod queue;
 pub(crate) mod sandbox;
