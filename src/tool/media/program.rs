@@ -192,11 +192,11 @@ impl Child {
         let (out, stdout) = std::io::pipe().map_err(system("a pipe"))?;
         let stderr = stdout.try_clone().map_err(system("a pipe"))?;
         let out = Receiver::from_owned_fd(OwnedFd::from(out)).map_err(system("a pipe"))?;
-        end::adopt_orphans();
+        pool.prepare(&environment::outside(&cx.child_env, &cx.workspace.root));
         let leader = launch::start(&launch, std::process::Stdio::null(), stdout.into(), stderr.into())
             .map_err(system("the program"))?;
         let root = (leader.pid, leader.start);
-        pool.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
+        pool.adopt(root);
         let family = Family { roots: vec![root], marker, ..Family::default() };
         bounds::apply(root.0, cx.limits.bounds);
         let guard = Guard::start(family.clone(), cx.limits.bounds, Some(leader.exit.clone()), &forks);

@@ -158,9 +158,10 @@ impl Host {
         let forks = ForkLimit::default();
         let launch = self.confine(launch, false, &forks)?;
         end::adopt_orphans();
+        self.guard(&launch.env);
         let leader = launch::start(&launch, stdin, stdout, stderr)?;
         let program = (leader.pid, leader.start);
-        Ok(self.adopt(program, leader.exit, (marker, forks), &launch))
+        Ok(self.adopt(program, leader.exit, (marker, forks)))
     }
 
     /// Starts `launch` in a terminal of this size.
@@ -181,6 +182,7 @@ impl Host {
         let forks = ForkLimit::default();
         let launch = self.confine(launch, true, &forks)?;
         end::adopt_orphans();
+        self.guard(&launch.env);
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pty = native_pty_system().openpty(size).map_err(other)?;
         let mut builder = CommandBuilder::new(&launch.program);
@@ -205,7 +207,7 @@ impl Host {
         // Ours must close, or the terminal never ends.
         drop(pty.slave);
         let (tx, exit) = watch::channel(None);
-        let hosted = self.adopt(root, exit, (marker, forks), &launch);
+        let hosted = self.adopt(root, exit, (marker, forks));
         // The sender is held by this thread until the process ends.
         let waiter = move || {
             // The crate's own status forgets the number of a signal.
@@ -226,21 +228,23 @@ impl Host {
         marker
     }
 
+    /// Before a program starts: afterwards it would wait for that, and so would the limits of the program.
+    fn guard(&self, env: &[(String, String)]) {
+        let mut guardian = lock(&self.0.guardian);
+        if guardian.is_none() {
+            *guardian = Guardian::start(&self.0.marker, env);
+        }
+    }
+
     fn adopt(
         &self,
         root: (i32, u64),
         exit: watch::Receiver<Option<Exit>>,
         (marker, forks): (String, ForkLimit),
-        launch: &Launch,
     ) -> HostedProgram {
-        let mut guardian = lock(&self.0.guardian);
-        if guardian.is_none() {
-            *guardian = Guardian::start(&self.0.marker, &launch.env);
-        }
-        if let Some(g) = &mut *guardian {
+        if let Some(g) = &mut *lock(&self.0.guardian) {
             g.watch(root);
         }
-        drop(guardian);
         let family = Family { roots: vec![root], marker, ..Family::default() };
         HostedProgram { pid: root.0, exit, family, host: self.clone(), over: false, guard: None, forks }
     }
@@ -393,18 +397,28 @@ mod tests {
         }
     }
 
-    /// What a program starts in its first moments, before its mark is seen by what it starts, is known as well, though it
-    /// shows nothing else of its origin. Half of the programs are started on a busy machine.
     #[tokio::test]
     async fn what_is_started_in_the_first_moments_is_known_though_it_hides() {
+        started_in_the_first_moments(30);
+    }
+
+    #[tokio::test]
+    #[ignore = "half a minute: one of some 400 starts lost a process before"]
+    async fn what_is_started_in_the_first_moments_of_many_programs_is_known() {
+        started_in_the_first_moments(800);
+    }
+
+    /// What a program starts in its first moments, before its mark is seen by what it starts, is known as well, though it
+    /// shows nothing else of its origin. Half of the programs are started on a busy machine.
+    fn started_in_the_first_moments(rounds: u64) {
         use std::sync::atomic::AtomicBool;
         let host = Host::default();
         let mark = format!("63.{:08}", std::process::id());
         let script = format!("env -i setsid sleep {mark} >/dev/null 2>&1 & sleep 0.02");
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            for round in 0..200 {
-                if round == 100 {
+            for round in 0..rounds {
+                if round == rounds / 2 {
                     for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) * 2 {
                         scope.spawn(|| {
                             while !over.load(Ordering::Relaxed) {

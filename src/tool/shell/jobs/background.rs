@@ -122,11 +122,11 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         rustix::io::ioctl_fionbio(&input, true).map_err(|e| system("a pipe")(e.into()))?;
         let pipe = Receiver::from_owned_fd(OwnedFd::from(out)).map_err(system("a pipe"))?;
         let files = self.guard(cx.confiner().cloned(), cx).await?;
-        end::adopt_orphans();
+        self.prepare(&environment::outside(&cx.child_env, &cx.workspace.root));
         let leader = launch::start(&launch, stdin.into(), stdout.into(), stderr.into())
             .map_err(system("the command could not be started"))?;
         let root = (leader.pid, leader.start);
-        self.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
+        self.adopt(root);
         let output = Output::new(cx);
         let reader = drain(pipe, output.clone(), None);
         let family = Family { roots: vec![root], marker, ..Family::default() };
@@ -189,7 +189,6 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         let PreparedCommand { launch, marker, watch } =
             self.command(command, folder, env, confiner.as_ref(), cx).await?;
         let files = self.guard(confiner, cx).await?;
-        end::adopt_orphans();
         let size = PtySize { rows: ROWS, cols: COLS, pixel_width: 0, pixel_height: 0 };
         let pty = native_pty_system().openpty(size).map_err(other("a pseudo-terminal"))?;
         let mut builder = CommandBuilder::new(&launch.program);
@@ -208,10 +207,11 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             let pid = child.process_id().map_or(0, u32::cast_signed);
             Ok::<_, ShellError>((child, pid))
         };
+        self.prepare(&environment::outside(&cx.child_env, &cx.workspace.root));
         let (mut child, root) = mark::starting(start)?;
         // Ours must close, or the terminal never ends.
         drop(pty.slave);
-        self.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
+        self.adopt(root);
         let (tx, exit) = watch::channel(None);
         let output = Output::new(cx);
         let thread = std::thread::Builder::new().name("tiller-pty-wait".into()).stack_size(128 << 10);

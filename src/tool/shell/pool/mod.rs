@@ -182,16 +182,20 @@ impl ShellPool {
     }
 
     /// Notes a process that we started, for the end of the session.
-    pub(crate) fn adopt(&self, root: (i32, u64), env: &[(String, String)]) {
+    pub(crate) fn adopt(&self, root: (i32, u64)) {
+        if let Some(g) = &mut *lock(&self.guardian) {
+            g.watch(root);
+        }
+        lock(&self.roots).push(root);
+    }
+
+    /// Before a program starts: afterwards it would wait for that, and so would the limits of the program.
+    pub(crate) fn prepare(&self, env: &[(String, String)]) {
         end::adopt_orphans();
         let mut guardian = lock(&self.guardian);
         if guardian.is_none() {
             *guardian = Guardian::start(self.session_marker(), env);
         }
-        if let Some(g) = &mut *guardian {
-            g.watch(root);
-        }
-        lock(&self.roots).push(root);
     }
 
     /// Forgets the process of this root, which has ended.

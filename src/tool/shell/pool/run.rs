@@ -201,7 +201,7 @@ impl ShellPool {
             marker: self.fresh_marker(),
             confiner,
         };
-        end::adopt_orphans();
+        self.prepare(&environment::outside(&cx.child_env, &cx.workspace.root));
         let mut shell = match cx.workspace.terminal() {
             Some(place) => {
                 self.uses(place);
@@ -210,7 +210,7 @@ impl ShellPool {
             None => Local { sandbox: Arc::clone(&self.sandbox) }.open(start).await?,
         };
         if let Some(root) = shell.root() {
-            self.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
+            self.adopt(root);
         }
         lock(&self.pipes).extend(shell.pipes());
         // A shutdown between the check and here has not seen this shell.

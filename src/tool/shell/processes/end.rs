@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use crate::shell::processes::mark;
 use crate::shell::processes::proc_fs::{self, Family, Stat};
 
 /// Between two looks.
@@ -62,12 +63,8 @@ pub(crate) async fn end(family: &Family, grace: Duration, hard: Option<&Cancella
     for s in seen.values().filter(|s| !family.roots.iter().any(|(pid, _)| *pid == s.pid)) {
         collect(s);
     }
-    if living.is_empty() {
-        group(family, Signal::KILL);
-        return 0;
-    }
     let last = family.clone();
-    // It reads much of `/proc`, and waits.
+    // It reads much of `/proc`, and waits. What was started a moment ago is perhaps not known yet.
     tokio::task::spawn_blocking(move || finish_off(&last)).await.unwrap_or(living.len())
 }
 
@@ -114,6 +111,7 @@ pub(crate) fn finish_off(family: &Family) -> usize {
             if none == 2 {
                 break 0;
             }
+            mark::settled();
         } else {
             none = 0;
         }

@@ -5,7 +5,7 @@
 //! microseconds and holds for those only; a number of some thousand years limits none of them, so it can name a family.
 //! A process can lower it and is then known by the rest, as where there is no such limit.
 
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use tiller_protocol::lock;
 
@@ -26,8 +26,30 @@ pub(crate) fn is_of(mark: u64, pid: i32) -> bool {
     mark & ((1 << PID) - 1) == u64::from(pid.unsigned_abs())
 }
 
-/// Held from before the start of a root until it is marked: a process without a mark is not another root then.
-static STARTING: Mutex<()> = Mutex::new(());
+/// True while a root is started and marked: a process without a mark is not another root then.
+static STARTING: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
+/// Held from before the start of a root until all that it has started meanwhile is marked.
+struct Turn;
+
+impl Turn {
+    fn take() -> Self {
+        let mut busy = lock(&STARTING.0);
+        while *busy {
+            busy = STARTING.1.wait(busy).unwrap_or_else(PoisonError::into_inner);
+        }
+        *busy = true;
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *lock(&STARTING.0) = false;
+        STARTING.1.notify_all();
+    }
+}
+
 /// Looks for processes that a root has started before it was marked. On a busy machine it does not run in most of them.
 #[cfg(target_os = "linux")]
 const ROUNDS: usize = 2_000;
@@ -35,60 +57,92 @@ const ROUNDS: usize = 2_000;
 #[cfg(target_os = "linux")]
 const SOON: std::time::Duration = std::time::Duration::from_micros(100);
 
-/// Starts a root with `start`, which gives it with its number, and marks it, and what it has started meanwhile. One that has a
-/// mark keeps it. Best effort.
+/// Starts a root with `start`, which gives it with its number, and marks it. What it has started meanwhile is marked soon, on a
+/// thread: [`settled`] waits for that. One that has a mark keeps it. Best effort.
 ///
 /// # Errors
 /// Those of `start`.
 pub(crate) fn starting<T, E>(start: impl FnOnce() -> Result<(T, i32), E>) -> Result<(T, (i32, u64)), E> {
-    let _one = lock(&STARTING);
+    let turn = Turn::take();
     let (started, pid) = start()?;
     let root = (pid, proc_fs::stat(pid).map_or(0, |s| s.start));
-    set(root);
+    #[cfg(target_os = "linux")]
+    if let Some(mut marking) = Marking::begin(root) {
+        let job = move || {
+            marking.finish();
+            drop(turn);
+        };
+        let thread = std::thread::Builder::new().name("tiller-mark".into()).stack_size(128 << 10);
+        if let Err(error) = thread.spawn(job) {
+            tracing::warn!(%error, "what a program starts in its first moments is perhaps not known");
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    drop(turn);
     Ok((started, root))
 }
 
 /// Starts a process of this program's own, which belongs to no family, while none is being marked.
 pub fn apart<T>(start: impl FnOnce() -> T) -> T {
-    let _one = lock(&STARTING);
+    let _turn = Turn::take();
     start()
 }
 
+/// Waits until all that was started before is marked: some milliseconds after a start, on a busy machine more.
+pub(crate) fn settled() {
+    drop(Turn::take());
+}
+
+/// A root whose processes are being marked.
 #[cfg(target_os = "linux")]
-fn set(root: (i32, u64)) {
-    let me = std::process::id().cast_signed();
-    let own = proc_fs::stat(me).map_or(0, |s| s.session);
-    if of(root.0).is_some() || !put(root.0, value(root)) {
-        return;
+struct Marking {
+    root: (i32, u64),
+    marked: std::collections::HashSet<i32>,
+    forking: Forking,
+}
+
+#[cfg(target_os = "linux")]
+impl Marking {
+    /// Marks the root itself. `None`: that is not possible here, or it has a mark.
+    fn begin(root: (i32, u64)) -> Option<Self> {
+        if of(root.0).is_some() || !put(root.0, value(root)) {
+            return None;
+        }
+        let mut forking = Forking::default();
+        forking.add(root.0);
+        Some(Self { root, marked: std::collections::HashSet::from([root.0]), forking })
     }
-    let mut marked = std::collections::HashSet::from([root.0]);
-    let mut forking = Forking::default();
-    forking.add(root.0);
-    for _ in 0..ROUNDS {
-        let none = forking.none();
-        let Some(last) = last_number() else { return };
-        let since: Vec<proc_fs::Stat> = if last >= root.0 {
-            (root.0 + 1..=last).filter_map(proc_fs::stat).collect()
-        } else {
-            // The numbers have begun anew.
-            proc_fs::all()
-        };
-        let mut found = false;
-        for s in since.iter().filter(|s| s.start >= root.1) {
-            let ours = s.parent == me && s.session != own || marked.contains(&s.parent);
-            if ours && !marked.contains(&s.pid) && of(s.pid).is_none() {
-                found = true;
-                if put(s.pid, value(root)) {
-                    marked.insert(s.pid);
-                    forking.add(s.pid);
+
+    /// Marks what it has started before.
+    fn finish(&mut self) {
+        let me = std::process::id().cast_signed();
+        let own = proc_fs::stat(me).map_or(0, |s| s.session);
+        for _ in 0..ROUNDS {
+            let none = self.forking.none();
+            let Some(last) = last_number() else { return };
+            let since: Vec<proc_fs::Stat> = if last >= self.root.0 {
+                (self.root.0 + 1..=last).filter_map(proc_fs::stat).collect()
+            } else {
+                // The numbers have begun anew.
+                proc_fs::all()
+            };
+            let mut found = false;
+            for s in since.iter().filter(|s| s.start >= self.root.1) {
+                let ours = s.parent == me && s.session != own || self.marked.contains(&s.parent);
+                if ours && !self.marked.contains(&s.pid) && of(s.pid).is_none() {
+                    found = true;
+                    if put(s.pid, value(self.root)) {
+                        self.marked.insert(s.pid);
+                        self.forking.add(s.pid);
+                    }
                 }
             }
+            // Whatever the marked ones start from now on has the mark.
+            if none && !found {
+                return;
+            }
+            std::thread::park_timeout(SOON);
         }
-        // Whatever the marked ones start from now on has the mark.
-        if none && !found {
-            return;
-        }
-        std::thread::park_timeout(SOON);
     }
 }
 
@@ -117,9 +171,6 @@ impl Forking {
         self.0.is_empty()
     }
 }
-
-#[cfg(not(target_os = "linux"))]
-fn set(_root: (i32, u64)) {}
 
 /// Marks a process. False: that is not possible here.
 #[cfg(target_os = "linux")]
@@ -151,7 +202,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn an_orphan_without_environment_is_known() {
-        use super::{of, set, value};
+        use super::{Marking, of, value};
         use crate::shell::processes::proc_fs::{self, Family};
         use std::io::BufRead;
         crate::shell::processes::end::adopt_orphans();
@@ -165,7 +216,7 @@ mod tests {
             .unwrap();
         let pid = root.id().cast_signed();
         let known = (pid, proc_fs::stat(pid).unwrap().start);
-        set(known);
+        Marking::begin(known).unwrap().finish();
         assert_eq!(of(pid), Some(value(known)));
         drop(root.stdin.take());
         let mut line = String::new();
