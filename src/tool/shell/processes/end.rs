@@ -111,7 +111,7 @@ pub(crate) fn finish_off(family: &Family) -> usize {
             if none == 2 {
                 break 0;
             }
-            mark::settled();
+            mark::settled(&family.roots);
         } else {
             none = 0;
         }

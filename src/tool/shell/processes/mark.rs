@@ -5,7 +5,7 @@
 //! microseconds and holds for those only; a number of some thousand years limits none of them, so it can name a family.
 //! A process can lower it and is then known by the rest, as where there is no such limit.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use tiller_protocol::lock;
 
@@ -26,36 +26,53 @@ pub(crate) fn is_of(mark: u64, pid: i32) -> bool {
     mark & ((1 << PID) - 1) == u64::from(pid.unsigned_abs())
 }
 
-/// True while a root is started and marked: a process without a mark is not another root then.
-static STARTING: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+/// The root that is started and marked now: a process without a mark is not another root then.
+static STARTING: (Mutex<Starting>, Condvar) = (Mutex::new(Starting::No), Condvar::new());
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Starting {
+    No,
+    /// It has no number yet, or belongs to no family.
+    Yes,
+    Root((i32, u64)),
+}
+
+/// Waits until a state of [`STARTING`] is over.
+fn wait_while(over: impl Fn(Starting) -> bool) -> MutexGuard<'static, Starting> {
+    let mut now = lock(&STARTING.0);
+    while over(*now) {
+        now = STARTING.1.wait(now).unwrap_or_else(PoisonError::into_inner);
+    }
+    now
+}
 
 /// Held from before the start of a root until all that it has started meanwhile is marked.
 struct Turn;
 
 impl Turn {
     fn take() -> Self {
-        let mut busy = lock(&STARTING.0);
-        while *busy {
-            busy = STARTING.1.wait(busy).unwrap_or_else(PoisonError::into_inner);
-        }
-        *busy = true;
+        *wait_while(|now| now != Starting::No) = Starting::Yes;
         Self
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        *lock(&STARTING.0) = false;
+        *lock(&STARTING.0) = Starting::No;
         STARTING.1.notify_all();
     }
 }
 
-/// Looks for processes that a root has started before it was marked. On a busy machine it does not run in most of them.
+/// Looks at threads that may be within a `fork`, and the first ones, which follow each other fast: 10 ms in all, on a busy
+/// machine more. Other roots start afterwards.
 #[cfg(target_os = "linux")]
-const ROUNDS: usize = 2_000;
-/// Between two of them.
+const LOOKS: [u32; 2] = [28, 20];
+/// Between two of the first ones, and of the others, in microseconds.
 #[cfg(target_os = "linux")]
-const SOON: std::time::Duration = std::time::Duration::from_micros(100);
+const PAUSES: [u64; 2] = [100, 1_000];
+/// Looks for processes without a mark; each but the last found one.
+#[cfg(target_os = "linux")]
+const SCANS: usize = 100;
 
 /// Starts a root with `start`, which gives it with its number, and marks it. What it has started meanwhile is marked soon, on a
 /// thread: [`settled`] waits for that. One that has a mark keeps it. Best effort.
@@ -68,6 +85,7 @@ pub(crate) fn starting<T, E>(start: impl FnOnce() -> Result<(T, i32), E>) -> Res
     let root = (pid, proc_fs::stat(pid).map_or(0, |s| s.start));
     #[cfg(target_os = "linux")]
     if let Some(mut marking) = Marking::begin(root) {
+        *lock(&STARTING.0) = Starting::Root(root);
         let job = move || {
             marking.finish();
             drop(turn);
@@ -88,9 +106,9 @@ pub fn apart<T>(start: impl FnOnce() -> T) -> T {
     start()
 }
 
-/// Waits until all that was started before is marked: some milliseconds after a start, on a busy machine more.
-pub(crate) fn settled() {
-    drop(Turn::take());
+/// Waits until what these roots have started is marked: some milliseconds after a start, on a busy machine more.
+pub(crate) fn settled(roots: &[(i32, u64)]) {
+    drop(wait_while(|now| matches!(now, Starting::Root(root) if roots.contains(&root))));
 }
 
 /// A root whose processes are being marked.
@@ -117,8 +135,13 @@ impl Marking {
     fn finish(&mut self) {
         let me = std::process::id().cast_signed();
         let own = proc_fs::stat(me).map_or(0, |s| s.session);
-        for _ in 0..ROUNDS {
-            let none = self.forking.none();
+        let mut looks = 0;
+        for _ in 0..SCANS {
+            while looks < LOOKS[0] && !self.forking.none() {
+                looks += 1;
+                let pause = PAUSES[usize::from(looks > LOOKS[1])];
+                std::thread::park_timeout(std::time::Duration::from_micros(pause));
+            }
             let Some(last) = last_number() else { return };
             let since: Vec<proc_fs::Stat> = if last >= self.root.0 {
                 (self.root.0 + 1..=last).filter_map(proc_fs::stat).collect()
@@ -138,10 +161,9 @@ impl Marking {
                 }
             }
             // Whatever the marked ones start from now on has the mark.
-            if none && !found {
+            if !found {
                 return;
             }
-            std::thread::park_timeout(SOON);
         }
     }
 }
