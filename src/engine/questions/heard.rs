@@ -142,7 +142,7 @@ fn access_of(policy: &Policy, call: &ToolCall) -> Vec<Access> {
 }
 
 impl Permit {
-    /// Another session is open. `resumed`: it has entries of earlier runs.
+    /// Forgets the session before; another one is open. `resumed`: it has entries of earlier runs.
     pub(crate) fn hear_anew(&self, resumed: bool) {
         *lock(&self.heard) = SessionHeard { resumed, ..SessionHeard::default() };
     }
@@ -152,12 +152,12 @@ impl Permit {
         self.in_force(|policy| lock(&self.heard).take_in(policy, agent, path, source));
     }
 
-    /// The path of an agent could not be taken in.
+    /// Notes that the path of an agent could not be taken in: what was read counts as private.
     pub(crate) fn heard_unknown(&self) {
         lock(&self.heard).heard.private("what is not known");
     }
 
-    /// The call of the question runs. `agreed`: the user was asked.
+    /// Takes in a call that runs. `agreed`: the user was asked.
     pub(crate) fn hear_call(&self, question: &Question<'_>, agreed: bool) {
         self.with_request(question, |policy, request| {
             let heard = &mut lock(&self.heard).heard;

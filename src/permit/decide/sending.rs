@@ -97,17 +97,17 @@ impl Heard {
         }
     }
 
-    /// Private text was read: `place` for people.
+    /// Notes that private text was read: `place` for people.
     pub fn private(&mut self, place: impl Into<String>) {
         self.private.get_or_insert_with(|| place.into());
     }
 
-    /// Text of strangers was read: `source` for people.
+    /// Notes that text of strangers was read: `source` for people.
     pub fn foreign(&mut self, source: impl Into<String>) {
         self.foreign.get_or_insert_with(|| source.into());
     }
 
-    /// The user has agreed to the call.
+    /// Notes that the user has agreed to the call.
     pub fn agreed(&mut self, policy: &Policy, request: &Request<'_>) {
         self.agreed.extend(sent(policy, request).into_iter().map(|(_, host)| host));
     }
@@ -192,9 +192,6 @@ impl Heard {
 /// The verdict about a call, with the question that what was read demands.
 pub fn sending(policy: &Policy, request: &Request<'_>, heard: &Heard, verdict: Verdict) -> Verdict {
     let Some(read) = heard.private.as_ref().or(heard.foreign.as_ref()) else { return verdict };
-    if matches!(verdict, Verdict::Deny { .. }) {
-        return verdict;
-    }
     let mut open = sent(policy, request);
     open.retain(|(_, host)| !heard.names(host) && !named(policy, host));
     let why = if heard.private.is_some() {
