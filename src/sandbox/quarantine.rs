@@ -4,10 +4,12 @@
 //! protected path is read before, and what differs afterwards is copied into a quarantine folder and put back. It is a
 //! repair, not a barrier: until the command ends, what it wrote is in place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+
+use tiller_fs::links::{FileId, linked_file};
 
 /// All protected files together, in bytes.
 const BYTES: usize = 32 << 20;
@@ -64,6 +66,8 @@ impl Violation {
 #[derive(Debug)]
 pub struct Guard {
     states: Vec<(PathBuf, State)>,
+    /// The paths that are files with another name: put back by writing into the file, which that name shows too.
+    linked: HashMap<PathBuf, FileId>,
     /// Folders above the protected paths that must stay folders.
     above: Vec<PathBuf>,
     /// Those of the paths that are configurations of git: what they set decides whether a change stays.
@@ -77,15 +81,15 @@ impl Guard {
     /// When one cannot be read, or all together are too large.
     pub fn record(paths: &[PathBuf]) -> io::Result<Self> {
         let mut budget = Budget { bytes: BYTES, entries: ENTRIES };
-        let mut states = Vec::new();
-        let mut above = Vec::new();
+        let (mut states, mut linked, mut above) = (Vec::new(), HashMap::new(), Vec::new());
         for path in paths {
             states.push((path.clone(), budget.read(path)?));
+            linked.extend(linked_file(path).map(|id| (path.clone(), id)));
             above.extend(path.parent().filter(|parent| is_folder(parent)).map(Path::to_path_buf));
         }
         above.sort();
         above.dedup();
-        Ok(Self { states, above, settings: Vec::new() })
+        Ok(Self { states, linked, above, settings: Vec::new() })
     }
 
     /// A change of these files of git's configuration stays if it sets nothing by which git runs a program.
@@ -97,16 +101,17 @@ impl Guard {
 
     /// Reads the paths; those that cannot be read, or are too large, are left out.
     pub fn record_small(paths: &[PathBuf]) -> Self {
-        let (mut states, mut above) = (Vec::new(), Vec::new());
+        let (mut states, mut linked, mut above) = (Vec::new(), HashMap::new(), Vec::new());
         for path in paths {
             if let Ok(mut one) = Self::record(std::slice::from_ref(path)) {
                 states.append(&mut one.states);
+                linked.extend(one.linked);
                 above.append(&mut one.above);
             }
         }
         above.sort();
         above.dedup();
-        Self { states, above, settings: Vec::new() }
+        Self { states, linked, above, settings: Vec::new() }
     }
 
     /// Puts back what differs, and keeps what was there in a new folder of `place`. Call it when the command and
@@ -138,9 +143,14 @@ impl Guard {
                 },
                 _ => {}
             }
-            let kept = keep.take(path);
-            let failed = kept.as_ref().err().map(ToString::to_string);
-            let failed = failed.or_else(|| before.write(path).err().map(|e| e.to_string()));
+            let in_place = self.linked.get(path).is_some_and(|id| linked_file(path) == Some(*id));
+            let kept = if in_place { keep.copy(path) } else { keep.take(path) };
+            let written = match (&kept, before) {
+                (Err(e), _) => Err(io::Error::new(e.kind(), e.to_string())),
+                (_, State::File(bytes, mode)) if in_place => write_file(path, bytes, *mode),
+                _ => before.write(path),
+            };
+            let failed = written.err().map(|e| e.to_string());
             found.push(Violation { path: path.clone(), kept: kept.ok().flatten(), failed, setting });
         }
         found
@@ -210,10 +220,7 @@ impl State {
     fn write(&self, path: &Path) -> io::Result<()> {
         match self {
             Self::Missing => Ok(()),
-            Self::File(bytes, mode) => {
-                std::fs::write(path, bytes)?;
-                std::fs::set_permissions(path, PermissionsExt::from_mode(*mode))
-            }
+            Self::File(bytes, mode) => write_file(path, bytes, *mode),
             Self::Link(target) => symlink(target, path),
             Self::Folder(entries, mode) => {
                 std::fs::create_dir(path)?;
@@ -227,6 +234,11 @@ impl State {
     }
 }
 
+fn write_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    std::fs::write(path, bytes)?;
+    std::fs::set_permissions(path, PermissionsExt::from_mode(mode))
+}
+
 /// Where changed files are kept.
 struct Keep {
     place: PathBuf,
@@ -235,11 +247,15 @@ struct Keep {
 }
 
 impl Keep {
-    /// Moves the path away; `None` when nothing was there.
-    fn take(&mut self, path: &Path) -> io::Result<Option<PathBuf>> {
-        if path.symlink_metadata().is_err() {
-            return Ok(None);
-        }
+    /// Copies a file; only its owner may read the copy.
+    fn copy(&mut self, path: &Path) -> io::Result<Option<PathBuf>> {
+        let to = self.name(path)?;
+        write_file(&to, &std::fs::read(path)?, 0o600)?;
+        Ok(Some(to))
+    }
+
+    /// A free name for what is at this path.
+    fn name(&mut self, path: &Path) -> io::Result<PathBuf> {
         if self.folder.is_none() {
             std::fs::create_dir_all(&self.place)?;
             let folder = tempfile::Builder::new().prefix("quarantine-").tempdir_in(&self.place)?;
@@ -248,7 +264,15 @@ impl Keep {
         let folder = self.folder.as_deref().unwrap_or(&self.place);
         self.count += 1;
         let name = path.file_name().map_or_else(|| "file".into(), |name| name.to_string_lossy().into_owned());
-        let to = folder.join(format!("{}-{name}", self.count));
+        Ok(folder.join(format!("{}-{name}", self.count)))
+    }
+
+    /// Moves the path away; `None` when nothing was there.
+    fn take(&mut self, path: &Path) -> io::Result<Option<PathBuf>> {
+        if path.symlink_metadata().is_err() {
+            return Ok(None);
+        }
+        let to = self.name(path)?;
         if std::fs::rename(path, &to).is_err() {
             // Another file system.
             Budget { bytes: 4 * BYTES, entries: 4 * ENTRIES }.read(path)?.write(&to)?;
@@ -323,6 +347,27 @@ mod tests {
         assert!(!found.is_empty());
         assert_eq!(std::fs::read_to_string(victim.join("config")).unwrap(), "mine");
         repo.check();
+    }
+
+    #[test]
+    fn a_file_with_another_name_is_put_back_in_both() {
+        let repo = Repository::new();
+        let (rc, name) = (repo.top.join("bashrc"), repo.top.join("w/.envrc"));
+        std::fs::write(&rc, "mine").unwrap();
+        std::fs::hard_link(&rc, &name).unwrap();
+        let guard = repo.guard();
+        std::fs::write(&name, "evil").unwrap();
+        let found = guard.restore(&repo.top.join("kept"));
+        assert_eq!(std::fs::read_to_string(found[0].kept.as_ref().unwrap()).unwrap(), "evil");
+        assert_eq!(std::fs::read_to_string(&rc).unwrap(), "mine");
+        assert_eq!(linked_file(&rc), linked_file(&name), "they are one file");
+        // A link to another file in its place: that file is not written.
+        std::fs::write(repo.top.join("w/other"), "other").unwrap();
+        std::fs::remove_file(&name).unwrap();
+        std::fs::hard_link(repo.top.join("w/other"), &name).unwrap();
+        assert_eq!(guard.restore(&repo.top.join("kept")).len(), 1);
+        assert_eq!(std::fs::read_to_string(repo.top.join("w/other")).unwrap(), "other");
+        assert_eq!(std::fs::read_to_string(&name).unwrap(), "mine");
     }
 
     #[test]

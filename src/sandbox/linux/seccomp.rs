@@ -236,10 +236,8 @@ fn watched(policy: &Policy, namespaces: bool) -> Result<BpfProgram, BackendError
         };
         rules.insert(call.number, when);
     }
-    if !namespaces {
-        // Files outside are not mounted read-only, and Landlock does not see these.
-        rules.extend(attributes::numbers().map(|number| (number, Vec::new())));
-    }
+    // Landlock does not see these, and mounts do not know that a file of the workspace has another name outside.
+    rules.extend(attributes::numbers().map(|number| (number, Vec::new())));
     if namespaces && policy.network != Network::All {
         rules.insert(libc::SYS_connect, Vec::new());
     }
@@ -260,8 +258,8 @@ fn notifying(filter: &BpfProgram) -> Vec<tiller_seccomp::Instruction> {
 /// The filters that refuse by themselves, with an error that programs expect.
 fn programs(policy: &Policy, namespaces: bool) -> Result<Vec<BpfProgram>, BackendError> {
     let mut all = vec![build(every(MISSING), libc::ENOSYS)?];
-    if !namespaces && policy.profile != Profile::Read {
-        // Landlock does not see them, and files outside are not mounted read-only.
+    if policy.profile != Profile::Read {
+        // Landlock does not see them, and a file of the workspace can have another name outside.
         all.push(build(every(ATTRIBUTES), libc::EOPNOTSUPP)?);
         // The older call of this kind has to work for files in the workspace.
         all.push(build(every(&[FCHMODAT2]), libc::ENOSYS)?);

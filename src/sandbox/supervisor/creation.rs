@@ -1,9 +1,9 @@
-//! Opening for writing and making names, done by the supervisor in the place of a program that stays while the person works.
+//! Opening for writing and making names, done by the supervisor in the caller's place.
 //!
-//! What a command changed is compared after it. A program that stays has no such moment: what the person and other tools
-//! change meanwhile would be taken for its work. And to check a path and let the kernel go on would decide about a name that
-//! the program can change meanwhile. So the file is opened here, beneath the folder that was judged, and the program gets its
-//! descriptor: protected names cannot appear, whether they existed at its start or not.
+//! To check a path and let the kernel go on would decide about a name that the caller can change meanwhile, and a path does
+//! not say whether its file has another name outside. So the file is opened here, beneath the folder that was judged, and the
+//! caller gets its descriptor. Of a program that stays while the person works protected names are kept this way, whether they
+//! existed at its start or not: there is no moment to compare them after it.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
@@ -189,7 +189,7 @@ impl Judge {
             let own = || caller.streams().any(|fd| fstat(fd).is_ok_and(|own| own.st_rdev == file.st_rdev));
             return if known || own() { Ok(fd) } else { Err(Errno::ACCESS.into()) };
         }
-        if is_unnamed(&path, file) || is_own_name(&fd, &path, caller)? {
+        if is_unnamed(&path, file) || is_own(&fd, &path, caller)? {
             return Ok(fd);
         }
         if self.scope.contains(&path) {
@@ -354,9 +354,12 @@ impl Drop for Waiting {
     }
 }
 
-/// True for the names of the caller's own threads in /proc.
-fn is_own_name(fd: &OwnedFd, path: &Path, caller: &Caller) -> Result<bool, Errno> {
-    if !path.ends_with("comm") || !is_proc(fd)? {
+/// Files in /proc by which a process sets its own names and what is done with it when memory is short.
+const OWN: [&str; 4] = ["comm", "coredump_filter", "oom_score_adj", "timerslack_ns"];
+
+/// True for files in /proc that the caller may write about itself.
+fn is_own(fd: &OwnedFd, path: &Path, caller: &Caller) -> Result<bool, Errno> {
+    if !OWN.iter().any(|name| path.ends_with(name)) || !is_proc(fd)? {
         return Ok(false);
     }
     let process = caller.process().ok_or(Errno::SRCH)?;

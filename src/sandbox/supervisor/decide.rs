@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, openat, statat};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, openat};
 use rustix::io::Errno;
 use tiller_seccomp::{Answer, Call, Listener};
 use tiller_tool::shell::{BlockedAction, BlockedKind, CommandWatch};
@@ -51,13 +51,6 @@ impl Note {
     }
 }
 
-/// What is to be told of a name.
-struct Finding {
-    note: Note,
-    /// The kernel would not refuse it.
-    refuse: bool,
-}
-
 impl Judge {
     pub(crate) fn new(policy: &Policy, method: Method, watch: &CommandWatch, servers: &Servers) -> Self {
         let scope = Scope::new(policy, method);
@@ -80,7 +73,7 @@ impl Judge {
             self.note(outcome.note, call, &caller, listener);
             return outcome.answer;
         }
-        if let Some(file) = calls::find(call.number).filter(|file| self.scope.stays && !self.performs(file)) {
+        if let Some(file) = calls::find(call.number).filter(|file| self.makes(file)) {
             let outcome = self.create(call, file, &caller, listener);
             self.note(outcome.note, call, &caller, listener);
             return outcome.answer;
@@ -113,10 +106,15 @@ impl Judge {
             && matches!(file.kind, BlockedKind::Remove | BlockedKind::Rename)
     }
 
+    /// Whether this process opens or makes the name in the caller's place: what is judged is what is changed.
+    fn makes(&self, file: &FileCall) -> bool {
+        self.scope.profile == Profile::Workspace && !self.performs(file)
+    }
+
     /// A call that changes files by their names. The kernel decides about it; the note says what it will decide.
     fn file(&self, call: &Call, file: &FileCall, caller: &Caller) -> (Answer, Option<Note>) {
         let names = [Some(file.at), file.to];
-        let mut found: Option<Finding> = None;
+        let mut found: Option<Note> = None;
         for at in names.into_iter().flatten() {
             let outside = match self.outside(call, file, at, caller) {
                 Ok(outside) => outside,
@@ -125,20 +123,7 @@ impl Judge {
             };
             found = found.or(outside);
         }
-        let note = match found {
-            Some(Finding { note, refuse: true }) => return (Answer::Fail(libc::EACCES), Some(note)),
-            found => found.map(|found| found.note),
-        };
-        // Landlock cannot refuse names below a writable folder. A process that changes the name meanwhile gets through here,
-        // so the files are compared after the command as well.
-        let protected = !self.scope.namespaces && self.scope.profile == Profile::Workspace;
-        match &note {
-            Some(note) if protected && self.scope.holds(Path::new(&note.target)) => (
-                Answer::Fail(libc::EACCES),
-                Some(Note { kind: note.kind, target: note.target.clone(), minor: false }),
-            ),
-            _ => (Answer::Continue, note),
-        }
+        (Answer::Continue, found)
     }
 
     /// The refusal that the policy implies for this name. `None`: it may be changed, or the call fails for other reasons.
@@ -148,7 +133,7 @@ impl Judge {
         file: &FileCall,
         at: PathArgument,
         caller: &Caller,
-    ) -> Result<Option<Finding>, Errno> {
+    ) -> Result<Option<Note>, Errno> {
         let path = caller.text(call.args[at.path])?;
         // Files of the kernel: what of them may be written is no question of folders.
         if path.starts_with(b"/dev/") {
@@ -174,8 +159,7 @@ impl Judge {
         let only_reads =
             flags & (libc::O_ACCMODE | libc::O_TRUNC) as u64 == 0 && file.open != OpenFlags::None;
         if allowed {
-            let out = opens && !only_reads && self.leads_out(&entry, &full);
-            return Ok(out.then(|| Finding { note: Note::linked(BlockedKind::Write, &full), refuse: true }));
+            return Ok(None);
         }
         let exists = exists(&entry);
         let creates = flags & (libc::O_CREAT as u64) != 0;
@@ -192,13 +176,7 @@ impl Judge {
             return Ok(None);
         }
         let kind = if opens && !exists { BlockedKind::Create } else { file.kind };
-        Ok(Some(Finding { note: Note::path(kind, &full), refuse: false }))
-    }
-
-    /// Whether the file with this name is also elsewhere.
-    fn leads_out(&self, entry: &Entry, path: &Path) -> bool {
-        let file = statat(&entry.folder, entry.name(), AtFlags::SYMLINK_NOFOLLOW);
-        file.is_ok_and(|file| self.links.lead_out(path, &file))
+        Ok(Some(Note::path(kind, &full)))
     }
 
     fn open_flags(&self, call: &Call, file: &FileCall, caller: &Caller) -> Result<u64, Errno> {

@@ -14,8 +14,8 @@ use tiller_fs::links::{FileId, linked_file};
 
 use crate::policy::{Policy, Profile};
 
-/// Entries that are looked at for the other names of one file. Where there are more, it is taken to be inside.
-const ENTRIES: usize = 50_000;
+/// Entries that are looked at for the other names of one file. Where there are more, it is taken to be outside.
+const ENTRIES: usize = 200_000;
 /// Files that are remembered.
 const KNOWN: usize = 4096;
 
@@ -78,7 +78,7 @@ impl LinksOut {
                 search.below(folder, near);
             }
         }
-        search.missing > 0 && search.left > 0
+        search.missing > 0
     }
 }
 

@@ -10,7 +10,7 @@
 //! | `scope` | what the policy lets it change |
 //! | `decide` | the answer to a call |
 //! | `network` | servers and connections, in the caller's place |
-//! | `creation` | opening for writing and making names in the place of a program that stays |
+//! | `creation` | opening for writing and making names in the caller's place |
 //! | `removal` | removing and renaming in the caller's place |
 //! | `losses` | what a command has removed that nothing brings back; `git_index`, `ignored`: what git has or ignores |
 //! | `links` | files with another name where the command may not write |

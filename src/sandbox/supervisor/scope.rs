@@ -11,8 +11,6 @@ pub(crate) struct Scope {
     pub(crate) profile: Profile,
     /// The command runs in namespaces of its own.
     pub(crate) namespaces: bool,
-    /// The program stays while the person works: nothing is compared after it, and names are made in its place.
-    pub(crate) stays: bool,
     /// Removals are counted, and too many of them refused.
     pub(crate) counts: bool,
     workspace: PathBuf,
@@ -56,7 +54,7 @@ impl Scope {
         }
         let (profile, workspace) = (policy.profile, policy.workspace.clone());
         let counts = !stays || policy.counts_losses;
-        Self { profile, namespaces, stays, counts, workspace, writable, shown, protected, compared }
+        Self { profile, namespaces, counts, workspace, writable, shown, protected, compared }
     }
 
     /// Whether files below this path may be changed, by its real name.
@@ -74,11 +72,6 @@ impl Scope {
             && !self.writable.iter().any(|folder| folder.starts_with(path))
             && !self.protected.iter().any(|name| name.starts_with(path) && name.symlink_metadata().is_ok())
             && !self.compared.iter().any(|name| name != path && name.starts_with(path) && name.exists())
-    }
-
-    /// Whether Landlock would let it be changed although it is protected.
-    pub(crate) fn holds(&self, path: &Path) -> bool {
-        self.writable.iter().any(|folder| path.starts_with(folder))
     }
 
     /// Whether something protected lies below this path, or would.

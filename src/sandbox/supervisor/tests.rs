@@ -269,3 +269,111 @@ impl Confined {
         self.change(launch, crate::launcher::Step::Exec, Some(meeting.folder()))
     }
 }
+
+/// Ways to change the file `linked`, which is `outside/linked` too, without replacing it.
+const IN_PLACE: &[&str] = &[
+    "echo evil > linked",
+    "echo evil >> linked",
+    "ln -s linked way; echo evil > way",
+    "ln linked other; echo evil > other",
+    "mv linked other; echo evil > other",
+    "echo evil > /proc/self/cwd/linked",
+    "exec 3< linked; echo evil > /proc/self/fd/3",
+    "exec 3< linked; echo evil > /dev/fd/3",
+    "exec 3< linked; echo evil > /proc/$$/fd/3",
+    "exec 3< linked; ln -s /proc/self/fd/3 way; echo evil > way",
+    "exec 0< linked; echo evil > /dev/stdin",
+    "sleep 9 < linked & echo evil > /proc/$!/fd/0; kill $!",
+    "truncate -s 1 linked",
+    "exec 3< linked; truncate -s 1 /proc/self/fd/3",
+    "dd if=/dev/zero of=linked bs=1 count=1 conv=notrunc",
+    "echo evil > x; cp x linked",
+    "echo evil | tee linked",
+    "chmod 777 linked",
+    "exec 3< linked; chmod 777 /proc/self/fd/3",
+    "exec 3< linked; perl -e 'open F, \"<&=3\"; chmod 0777, *F'",
+    "setfacl -m u:1:rw linked",
+    "setfattr -n user.evil -v 1 linked",
+    "python3 -c 'import os; f = os.open(\"linked\", os.O_PATH); open(f\"/proc/self/fd/{f}\", \"w\").write(\"evil\")'",
+    "python3 -c 'import os; f = os.open(\"linked\", os.O_PATH); os.chmod(f\"/proc/self/fd/{f}\", 0o777)'",
+    "python3 -c 'import os; f = os.open(\"linked\", os.O_RDONLY); os.fchmod(f, 0o777)'",
+    "python3 -c 'import os; os.setxattr(\"linked\", \"user.evil\", b\"1\")'",
+    "python3 -c 'import mmap; f = open(\"linked\", \"r+b\"); mmap.mmap(f.fileno(), 0)[0:1] = b\"X\"'",
+    "python3 -c 'import ctypes; ctypes.CDLL(None).syscall(437, -100, b\"linked\", (ctypes.c_ulong * 3)(2, 0, 0), 24)'",
+    "for n in $(seq 3000); do : > f$n; done; echo evil > linked",
+];
+
+#[test]
+fn a_file_that_is_outside_too_is_changed_in_no_way() {
+    for method in supervised() {
+        for script in IN_PLACE {
+            let place = Place::new();
+            let outside = place.top.join("outside/linked");
+            std::fs::write(&outside, "mine").unwrap();
+            std::fs::hard_link(&outside, place.top.join("work/linked")).unwrap();
+            let before = std::fs::metadata(&outside).unwrap().permissions();
+            let watch = CommandWatch::default();
+            place.run_watched(&place.confined(Profile::Workspace, method), script, &watch);
+            assert_eq!(std::fs::read_to_string(&outside).unwrap(), "mine", "{method:?}: {script}");
+            assert_eq!(std::fs::metadata(&outside).unwrap().permissions(), before, "{method:?}: {script}");
+            let mut names = [0; 64];
+            let listed = rustix::fs::listxattr(&outside, &mut names).unwrap();
+            assert_eq!(listed, 0, "{method:?}: {script}: attributes");
+        }
+        // To replace it is as before.
+        for script in
+            ["sed -i s/mine/yours/ linked", "rm linked; echo yours > linked", "echo yours > x; mv x linked"]
+        {
+            let place = Place::new();
+            let outside = place.top.join("outside/linked");
+            std::fs::write(&outside, "mine\n").unwrap();
+            std::fs::hard_link(&outside, place.top.join("work/linked")).unwrap();
+            let watch = CommandWatch::default();
+            place.run_watched(&place.confined(Profile::Workspace, method), script, &watch);
+            assert_eq!(
+                std::fs::read_to_string(place.top.join("work/linked")).unwrap(),
+                "yours\n",
+                "{script}"
+            );
+            assert_eq!(std::fs::read_to_string(&outside).unwrap(), "mine\n", "{script}");
+        }
+    }
+}
+
+/// One thread changes the path of a call between a free name and the link while another one makes it.
+#[test]
+fn a_file_that_is_outside_too_is_not_opened_by_a_path_that_changes() {
+    let script = r#"
+import ctypes, os, threading
+libc = ctypes.CDLL(None, use_errno=True)
+path = ctypes.create_string_buffer(b"harmless", 16)
+stop = False
+def change():
+    while not stop:
+        path.value = b"harmless"
+        path.value = b"linked"
+threading.Thread(target=change, daemon=True).start()
+made = 0
+for _ in range(2000):
+    fd = libc.open(path, 0o101, 0o600)
+    if fd >= 0:
+        made += 1
+        os.write(fd, b"evil")
+        libc.close(fd)
+stop = True
+print("made", made > 0)
+"#;
+    for method in supervised() {
+        let place = Place::new();
+        let outside = place.top.join("outside/linked");
+        std::fs::write(&outside, "mine").unwrap();
+        std::fs::hard_link(&outside, place.top.join("work/linked")).unwrap();
+        std::fs::write(place.top.join("work/race.py"), script).unwrap();
+        let watch = CommandWatch::default();
+        let out =
+            place.run_watched(&place.confined(Profile::Workspace, method), "exec python3 race.py", &watch);
+        let said = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+        assert!(said.contains("made True"), "{method:?}: {said}");
+        assert_eq!(std::fs::read_to_string(&outside).unwrap(), "mine", "{method:?}");
+    }
+}
