@@ -207,6 +207,9 @@ fn listed(folder: &Path) -> Vec<(OsString, bool)> {
         .collect()
 }
 
+/// Names that lead to the descriptors of whoever opens them. Those of a command are not known here, and never this process's.
+const STREAMS: [&str; 4] = ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+
 /// Resolves links of the longest part that exists. A link that leads nowhere is followed by hand, so
 /// that creating its target is seen for what it is.
 fn real(path: &Path) -> PathBuf {
@@ -216,6 +219,9 @@ fn real(path: &Path) -> PathBuf {
 fn resolve(path: &Path, depth: usize) -> PathBuf {
     const MOST: usize = 40;
     let path = normal(path);
+    if STREAMS.iter().any(|name| path.starts_with(name)) {
+        return path;
+    }
     if let Ok(found) = path.canonicalize() {
         return found;
     }
@@ -228,5 +234,26 @@ fn resolve(path: &Path, depth: usize) -> PathBuf {
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) if depth < MOST * 10 => resolve(parent, depth + 1).join(name),
         _ => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn a_descriptor_that_a_command_names_is_none_of_this_process() {
+        let tmp = tempfile::tempdir().unwrap();
+        let secret = tmp.path().canonicalize().unwrap().join("home/.ssh/id");
+        std::fs::create_dir_all(secret.parent().unwrap()).unwrap();
+        std::fs::write(&secret, "x").unwrap();
+        let file = std::fs::File::open(&secret).unwrap();
+        let roots = Roots::new(tmp.path(), Some(tmp.path().join("home")), Vec::new());
+        for name in [format!("/dev/fd/{}", file.as_raw_fd()), "/dev/stdin".into(), "/dev/fd/none".into()] {
+            assert_eq!(roots.real(Path::new(&name)), Path::new(&name));
+            assert_eq!(roots.secret(Path::new(&name)), None, "{name}");
+        }
     }
 }
