@@ -9,6 +9,8 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use crate::git::make_accessible;
+
 /// All protected files together, in bytes.
 const BYTES: usize = 32 << 20;
 /// All protected files and folders together.
@@ -16,7 +18,7 @@ const ENTRIES: usize = 10_000;
 
 /// One path as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     Missing,
     /// Content and mode.
     File(Vec<u8>, u32),
@@ -35,8 +37,10 @@ pub struct Violation {
     pub kept: Option<PathBuf>,
     /// Why the former state could not be restored.
     pub failed: Option<String>,
-    /// Of a file of git's configuration: the setting that does not stay, or what is wrong with the file.
+    /// What does not stay: `KEY was set` of a file of git's configuration.
     pub setting: Option<String>,
+    /// It is new, and stays without that.
+    pub stripped: bool,
 }
 
 impl Violation {
@@ -44,11 +48,16 @@ impl Violation {
     pub fn words(&self) -> String {
         let path = self.path.display();
         let kept = self.kept.as_ref().map(|kept| format!("; the changed one is in {}", kept.display()));
-        let setting =
-            self.setting.as_ref().map(|setting| format!(" ({setting} was set)")).unwrap_or_default();
+        let setting = self.setting.as_ref().map(|setting| format!(" ({setting})")).unwrap_or_default();
         match &self.failed {
             Some(why) => {
                 format!("{path} is protected and was changed{setting}; it could not be restored: {why}")
+            }
+            None if self.stripped => {
+                format!(
+                    "{path} is protected; what would run was taken out{setting}{}",
+                    kept.unwrap_or_default()
+                )
             }
             None => {
                 format!(
@@ -56,6 +65,17 @@ impl Violation {
                     kept.unwrap_or_default()
                 )
             }
+        }
+    }
+
+    /// Of something that could not be protected.
+    pub(crate) fn failed(path: &Path, why: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            kept: None,
+            failed: Some(why.to_owned()),
+            setting: None,
+            stripped: false,
         }
     }
 }
@@ -113,7 +133,7 @@ impl Guard {
     /// everything that it started has ended.
     pub fn restore(&self, place: &Path) -> Vec<Violation> {
         let mut found = Vec::new();
-        let mut keep = Keep { place: place.to_owned(), folder: None, count: 0 };
+        let mut keep = Keep::new(place);
         // A link in the way would lead the repair elsewhere.
         for path in self.above.iter().filter(|path| !is_folder(path)) {
             let kept = keep.take(path);
@@ -124,6 +144,7 @@ impl Guard {
                 kept: kept.ok().flatten(),
                 failed: failed.or(made),
                 setting: None,
+                stripped: false,
             });
         }
         for (path, before) in &self.states {
@@ -134,14 +155,11 @@ impl Guard {
                 Ok(now) if now == *before => continue,
                 Ok(now) if self.settings.contains(path) => match check_settings(before, &now) {
                     Ok(()) => continue,
-                    Err(why) => setting = why,
+                    Err(why) => setting = why.map(|key| format!("{key} was set")),
                 },
                 _ => {}
             }
-            let kept = keep.take(path);
-            let failed = kept.as_ref().err().map(ToString::to_string);
-            let failed = failed.or_else(|| before.write(path).err().map(|e| e.to_string()));
-            found.push(Violation { path: path.clone(), kept: kept.ok().flatten(), failed, setting });
+            found.push(Violation { setting, ..keep.replace(path, before) });
         }
         found
     }
@@ -168,13 +186,18 @@ fn is_folder(path: &Path) -> bool {
 }
 
 /// What may still be read.
-struct Budget {
+pub(crate) struct Budget {
     bytes: usize,
     entries: usize,
 }
 
 impl Budget {
-    fn read(&mut self, path: &Path) -> io::Result<State> {
+    pub(crate) fn new(bytes: usize, entries: usize) -> Self {
+        Self { bytes, entries }
+    }
+
+    /// The state of this path.
+    pub(crate) fn read(&mut self, path: &Path) -> io::Result<State> {
         let too_large = || io::Error::other(format!("{} is too large to protect", path.display()));
         self.entries = self.entries.checked_sub(1).ok_or_else(too_large)?;
         let meta = match path.symlink_metadata() {
@@ -228,13 +251,27 @@ impl State {
 }
 
 /// Where changed files are kept.
-struct Keep {
+pub(crate) struct Keep {
     place: PathBuf,
     folder: Option<PathBuf>,
     count: u32,
 }
 
 impl Keep {
+    /// In a new folder of `place`, made when something is kept.
+    pub(crate) fn new(place: &Path) -> Self {
+        Self { place: place.to_owned(), folder: None, count: 0 }
+    }
+
+    /// Moves the path away and makes this state in its place.
+    pub(crate) fn replace(&mut self, path: &Path, state: &State) -> Violation {
+        let kept = self.take(path);
+        let failed = kept.as_ref().err().map(ToString::to_string);
+        let failed = failed.or_else(|| state.write(path).err().map(|e| e.to_string()));
+        let path = path.to_owned();
+        Violation { path, kept: kept.ok().flatten(), failed, setting: None, stripped: false }
+    }
+
     /// Moves the path away; `None` when nothing was there.
     fn take(&mut self, path: &Path) -> io::Result<Option<PathBuf>> {
         if path.symlink_metadata().is_err() {
@@ -249,7 +286,13 @@ impl Keep {
         self.count += 1;
         let name = path.file_name().map_or_else(|| "file".into(), |name| name.to_string_lossy().into_owned());
         let to = folder.join(format!("{}-{name}", self.count));
-        if std::fs::rename(path, &to).is_err() {
+        // A command may have locked the folder.
+        let locked = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
+        let unlock = || path.parent().is_some_and(|folder| make_accessible(folder).is_ok());
+        let moved = std::fs::rename(path, &to);
+        let moved =
+            moved.or_else(|e| if locked(&e) && unlock() { std::fs::rename(path, &to) } else { Err(e) });
+        if moved.is_err() {
             // Another file system.
             Budget { bytes: 4 * BYTES, entries: 4 * ENTRIES }.read(path)?.write(&to)?;
             if is_folder(path) { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
@@ -333,7 +376,13 @@ mod tests {
         let found = guard.restore(&repo.top.join("kept"));
         assert_eq!(
             found,
-            [Violation { path: repo.top.join("w/.git/config"), kept: None, failed: None, setting: None }]
+            [Violation {
+                path: repo.top.join("w/.git/config"),
+                kept: None,
+                failed: None,
+                setting: None,
+                stripped: false
+            }]
         );
         repo.check();
     }
