@@ -520,7 +520,8 @@ impl FileGuard for Protected {
         let mut found: Vec<Violation> =
             self.repositories.iter().flat_map(|all| all.restore(&self.quarantine)).collect();
         found.extend(self.guard.restore(&self.quarantine));
-        found.iter().map(Violation::words).collect()
+        let gap = self.repositories.as_ref().and_then(Repositories::gap);
+        found.iter().map(Violation::words).chain(gap).collect()
     }
 }
 

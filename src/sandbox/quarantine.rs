@@ -67,17 +67,6 @@ impl Violation {
             }
         }
     }
-
-    /// Of something that could not be protected.
-    pub(crate) fn failed(path: &Path, why: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            kept: None,
-            failed: Some(why.to_owned()),
-            setting: None,
-            stripped: false,
-        }
-    }
 }
 
 /// The protected paths before a command.

@@ -18,7 +18,7 @@ const WORKSPACES: usize = 64;
 const BYTES: usize = 4 << 20;
 const ENTRIES: usize = 100;
 /// A workspace with more folders is not looked through before each command, only after it.
-const SMALL: usize = 2_000;
+const SMALL: usize = 500;
 
 /// Something that git obeys, as it was.
 #[derive(Clone, Debug)]
@@ -34,6 +34,7 @@ struct Item {
 struct Known {
     tree: Tree,
     items: BTreeMap<PathBuf, Item>,
+    /// That it has too many folders.
     told: bool,
 }
 
@@ -86,12 +87,18 @@ impl Repositories {
                 violations.extend(self.judge(&path, &found, &mut keep));
             }
         }
-        if known.tree.cut && !known.told {
-            known.told = true;
-            let why = "it has too many folders: repositories in the rest of them are not looked for";
-            violations.push(Violation::failed(&self.tops[0], why));
-        }
         violations
+    }
+
+    /// A line about the folders that are not looked at, once.
+    pub(crate) fn gap(&self) -> Option<String> {
+        let mut known = lock(&self.known);
+        let cut = known.tree.cut;
+        let told = std::mem::replace(&mut known.told, cut);
+        let workspace = self.tops.first().filter(|_| cut && !told)?.display();
+        Some(format!(
+            "{workspace} has too many folders: repositories in the lower ones are not compared after commands"
+        ))
     }
 
     fn judge(&self, path: &Path, found: &Found, keep: &mut Keep) -> Option<Violation> {
@@ -160,10 +167,11 @@ impl Repositories {
             Some(State::File(bytes, _)) => bytes,
             _ => &[][..],
         };
-        // The work tree of a submodule stands in its configuration.
+        // The work tree of a submodule stands in its configuration, and a copy of all branches says that it is one.
         let passes = |key: &str, value: &str| {
             let tree = || policy::real(&items::plain(&git.join(value)));
             key == "core.worktree" && self.tops.first().is_some_and(|top| tree().starts_with(top))
+                || key.starts_with("remote.") && key.ends_with(".mirror")
         };
         match now {
             Some(State::File(bytes, _)) => check_git_change_but(before, bytes, passes)

@@ -3,7 +3,7 @@
 //! A folder that was read is read again only when its time of change is another one: nobody can set that. So a look costs
 //! one question for each folder, however many files lie in them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Folders of one workspace that are looked at.
-const FOLDERS: usize = 300_000;
+const FOLDERS: usize = 100_000;
 /// What was changed so shortly before it was read may have been changed again without a trace: the clocks of file systems
 /// have steps.
 pub(super) const STEP: Duration = Duration::from_secs(2);
@@ -70,10 +70,11 @@ impl Tree {
     /// Looks at the folders below these, and reads those that were changed.
     pub(super) fn look(&mut self, tops: &[PathBuf]) {
         let mut old = std::mem::take(&mut self.folders);
-        let mut waiting = tops.to_vec();
+        // The upper folders first, where there are too many.
+        let mut waiting = VecDeque::from(tops.to_vec());
         self.cut = false;
         let mut read = 0;
-        while let Some(path) = waiting.pop() {
+        while let Some(path) = waiting.pop_front() {
             if self.folders.len() >= FOLDERS {
                 self.cut = true;
                 break;
