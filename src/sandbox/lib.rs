@@ -12,7 +12,7 @@
 //! | [`probe`] | the self-test: one probe for each capability, in a confined child |
 //! | [`proxy`] | the network of commands, limited to listed domains |
 //! | [`hard_links`] | names in the workspace that are secret or protected files elsewhere |
-//! | `git` | what makes git run programs, in the workspace's repository and in those that a command makes |
+//! | `git` | repositories that a command makes: what makes git run programs there |
 //! | `bubblewrap` | arguments of `bwrap` |
 //! | `network` | one network namespace for the commands of a session |
 //! | `wait` | waiting for a process |

@@ -9,8 +9,6 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::git::make_accessible;
-
 /// All protected files together, in bytes.
 const BYTES: usize = 32 << 20;
 /// All protected files and folders together.
@@ -172,6 +170,24 @@ fn check_settings(before: &State, now: &State) -> Result<(), Option<String>> {
 
 fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|m| m.is_dir())
+}
+
+/// Lets the owner read, change and enter a folder, which is no link.
+#[cfg(target_os = "linux")]
+pub(crate) fn make_accessible(path: &Path) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, chmodat, fstat, open};
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = open(path, flags, Mode::empty())?;
+    let mode = Mode::from_raw_mode(fstat(&folder)?.st_mode) | Mode::RWXU;
+    let here = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    Ok(chmodat(CWD, here, mode, AtFlags::empty())?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn make_accessible(_path: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// What may still be read.

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use tiller_shell::check_git_change_but;
 
 use super::items::{self, Found, Kind};
+use super::touched::Touched;
 use super::tree::{Stamp, Tree};
 use crate::policy::{self, Policy, Profile};
 use crate::quarantine::{Budget, Keep, State, Violation};
@@ -78,12 +79,26 @@ impl Repositories {
 
     /// Takes away what a command has made or changed and git would run, and keeps it in `place`.
     pub(crate) fn restore(&self, place: &Path) -> Vec<Violation> {
+        self.restore_those(place, |_, _| true)
+    }
+
+    /// The same for what a program has made or written that stays.
+    pub(crate) fn restore_touched(&self, place: &Path, touched: &Touched) -> Vec<Violation> {
+        // What is replaced on the way leads a pointer elsewhere.
+        let turned = |path: &Path, found: &Found| {
+            found.kind == Kind::Pointer
+                && self.before.get(path).is_some_and(|before| before.found.leads != found.leads)
+        };
+        self.restore_those(place, |path, found| touched.has(path, &found.repository) || turned(path, found))
+    }
+
+    fn restore_those(&self, place: &Path, counts: impl Fn(&Path, &Found) -> bool) -> Vec<Violation> {
         let mut known = lock(&self.known);
         known.tree.look(&self.tops);
         let mut keep = Keep::new(place);
         let mut violations = Vec::new();
         for (path, found) in items::all(&known.tree, &self.tops) {
-            if !self.protected.iter().any(|own| path.starts_with(own)) {
+            if !self.protected.iter().any(|own| path.starts_with(own)) && counts(&path, &found) {
                 violations.extend(self.judge(&path, &found, &mut keep));
             }
         }

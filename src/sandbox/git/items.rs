@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::tree::{Tree, is_repository_name, make_accessible};
+use super::tree::{Tree, is_repository_name};
+use crate::quarantine::make_accessible;
 
 /// How an item is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

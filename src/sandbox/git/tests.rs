@@ -531,6 +531,19 @@ fn what_a_program_that_stays_makes_of_a_repository_runs_nothing() {
             assert!(wait(|| kept(&world)), "{method:?} {name}: {out:?}");
             assert!(!world.ran(), "{method:?} {name}: {out:?}");
         }
+        // What the person does meanwhile is theirs.
+        let world = World::new();
+        let script = "git init -q n; f n; while ! test -e done; do sleep 0.02; done; f n";
+        std::thread::scope(|scope| {
+            let server = scope.spawn(|| world.agent(Runs::Staying(method), script).0);
+            let begun = wait(|| kept(&world));
+            world.plain("git -C known config core.pager x; git init -q mine; git -C mine config core.pager x; touch done");
+            assert!(begun, "{method:?}: {:?}", server.join());
+        });
+        for name in ["known", "mine"] {
+            let config = std::fs::read_to_string(world.work.join(name).join(".git/config")).unwrap();
+            assert!(config.contains("pager = x"), "{method:?} {name}: {config}");
+        }
         // While it runs: it goes on until what it made is away.
         let world = World::new();
         let script = "git init -q n; f n; for i in $(seq 300); do grep -q fsmonitor n/.git/config || exit 7; sleep 0.1; done";

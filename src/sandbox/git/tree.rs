@@ -10,6 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::quarantine::make_accessible;
+
 /// Folders of one workspace that are looked at.
 const FOLDERS: usize = 100_000;
 /// What was changed so shortly before it was read may have been changed again without a trace: the clocks of file systems
@@ -143,25 +145,6 @@ fn entries(path: &Path, meta: &Metadata) -> impl Iterator<Item = std::fs::DirEnt
         entries = std::fs::read_dir(path);
     }
     entries.into_iter().flatten().flatten()
-}
-
-/// Lets the owner read, change and enter a folder, which is no link.
-pub(crate) fn make_accessible(path: &Path) -> std::io::Result<()> {
-    use rustix::fs::{AtFlags, CWD, Mode, OFlags, chmodat, fstat, open};
-    use std::os::fd::AsRawFd;
-    #[cfg(target_os = "linux")]
-    {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = open(path, flags, Mode::empty())?;
-        let mode = Mode::from_raw_mode(fstat(&folder)?.st_mode) | Mode::RWXU;
-        let here = format!("/proc/self/fd/{}", folder.as_raw_fd());
-        Ok(chmodat(CWD, here, mode, AtFlags::empty())?)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (path, AtFlags::empty(), CWD, Mode::empty(), OFlags::empty());
-        Err(std::io::ErrorKind::Unsupported.into())
-    }
 }
 
 /// Parts of a repository that a folder has.

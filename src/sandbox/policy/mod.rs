@@ -1,5 +1,6 @@
 //! What a confined command may do.
 
+mod git_files;
 mod paths;
 
 use std::borrow::Cow;

@@ -47,7 +47,7 @@ use tiller_seccomp::{Answer, Call, Listener};
 use tiller_tool::shell::CommandWatch;
 
 use crate::confine::Confined;
-use crate::git::Repositories;
+use crate::git::{Repositories, Touched};
 use crate::network::Servers;
 use crate::policy::Policy;
 use decide::Judge;
@@ -78,7 +78,9 @@ pub(crate) fn start(
             judge.watch.supervised();
             let listener = Arc::new(listener);
             // The program waits meanwhile.
-            let mut repositories = compares.and_then(|(policy, place)| Comparison::new(&policy, place));
+            let touched = &judge.touched;
+            let mut repositories =
+                compares.and_then(|(policy, place)| Comparison::new(&policy, place, touched));
             serve(&listener, repositories.as_mut(), |call| judge.decide(call, &listener));
             if let Some(repositories) = &mut repositories {
                 repositories.compare();
@@ -94,27 +96,33 @@ pub(crate) fn start(
 struct Comparison {
     repositories: Repositories,
     quarantine: PathBuf,
-    /// The first call since the last comparison by which it may have changed something.
+    touched: Arc<Touched>,
+    /// When it has touched something that was not compared yet.
     changed: Option<Instant>,
 }
 
 impl Comparison {
-    fn new(policy: &Policy, quarantine: PathBuf) -> Option<Self> {
-        Some(Self { repositories: Repositories::record(policy)?, quarantine, changed: None })
+    fn new(policy: &Policy, quarantine: PathBuf, touched: &Arc<Touched>) -> Option<Self> {
+        let (repositories, touched) = (Repositories::record(policy)?, Arc::clone(touched));
+        Some(Self { repositories, quarantine, touched, changed: None })
     }
 
     fn compare(&mut self) {
         self.changed = None;
-        for violation in self.repositories.restore(&self.quarantine) {
+        for violation in self.repositories.restore_touched(&self.quarantine, &self.touched) {
             tracing::warn!(line = violation.words(), "a program wrote a protected file");
         }
     }
 
-    /// Compares them when the program is quiet, or has gone on for a while.
-    fn compare_soon(&mut self, quiet: bool) {
-        if self.changed.is_some_and(|since| quiet || since.elapsed() > BUSY) {
+    /// Whether something is to be compared, once the program is quiet. Compares what is too old for that.
+    fn is_pending(&mut self) -> bool {
+        if self.touched.take_news() {
+            self.changed.get_or_insert_with(Instant::now);
+        }
+        if self.changed.is_some_and(|since| since.elapsed() > BUSY) {
             self.compare();
         }
+        self.changed.is_some()
     }
 }
 
@@ -128,16 +136,15 @@ fn serve(
     let quiet = Timespec { tv_sec: 0, tv_nsec: QUIET };
     loop {
         let mut waiting = [PollFd::new(listener, PollFlags::IN)];
-        let pending = compared.as_ref().is_some_and(|compared| compared.changed.is_some());
+        let pending = compared.as_mut().is_some_and(|compared| compared.is_pending());
         match poll(&mut waiting, pending.then_some(&quiet)) {
-            Ok(calls) => {
+            Ok(calls) if pending && calls == 0 => {
                 if let Some(compared) = &mut compared {
-                    compared.compare_soon(calls == 0);
+                    compared.compare();
                 }
-                if calls == 0 {
-                    continue;
-                }
+                continue;
             }
+            Ok(_) => {}
             Err(Errno::INTR) => continue,
             Err(_) => return,
         }
@@ -148,9 +155,6 @@ fn serve(
         }
         match listener.receive() {
             Ok(Some(call)) => {
-                if let Some(compared) = compared.as_mut().filter(|_| changes_files(&call)) {
-                    compared.changed.get_or_insert_with(Instant::now);
-                }
                 if let Some(answer) = decide(&call)
                     && listener.answer(call.id, answer).is_err()
                 {
@@ -161,10 +165,6 @@ fn serve(
             Err(_) => return,
         }
     }
-}
-
-fn changes_files(call: &Call) -> bool {
-    calls::find(call.number).is_some() || attributes::numbers().any(|number| number == call.number)
 }
 
 #[cfg(test)]
