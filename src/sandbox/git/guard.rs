@@ -9,7 +9,7 @@ use tiller_shell::check_git_change_but;
 
 use super::items::{self, Found, Kind};
 use super::touched::Touched;
-use super::tree::{Stamp, Tree};
+use super::tree::{FileId, Stamp, Tree};
 use crate::policy::{self, Policy, Profile};
 use crate::quarantine::{Budget, Keep, State, Violation};
 
@@ -26,6 +26,8 @@ const SMALL: usize = 500;
 struct Item {
     stamp: Option<Stamp>,
     found: Found,
+    /// Of the folder of its repository.
+    folder: Option<FileId>,
     /// `None`: it could not be read.
     state: Option<Arc<State>>,
 }
@@ -118,15 +120,16 @@ impl Repositories {
 
     fn judge(&self, path: &Path, found: &Found, keep: &mut Keep) -> Option<Violation> {
         let stamp = Stamp::at(path);
-        let before = self.before.get(path);
+        let before = self.before.get(path).or_else(|| self.moved(path, found));
+        let alike = |before: &Item| (before.found.kind, &before.found.leads) == (found.kind, &found.leads);
         // Shortly before, it may have been changed twice at what is the same time for the file system.
-        let same = |before: &Item| before.stamp == stamp && before.found == *found && !self.is_new(stamp);
+        let same = |before: &Item| before.stamp == stamp && alike(before) && !self.is_new(stamp);
         if before.is_some_and(same) || before.is_none() && self.is_older(stamp, found) {
             return None;
         }
         let now = Budget::new(BYTES, ENTRIES).read(path).ok();
         let was = before.and_then(|before| before.state.as_deref());
-        if before.is_some_and(|before| before.found == *found) && now.is_some() && now.as_ref() == was {
+        if before.is_some_and(alike) && now.is_some() && now.as_ref() == was {
             return None;
         }
         let (setting, harmless) = match found.kind {
@@ -148,6 +151,16 @@ impl Repositories {
         violation.setting = setting;
         violation.stripped = stripped && put.is_some();
         Some(violation)
+    }
+
+    /// What this was in the same repository, when that had another path.
+    fn moved(&self, path: &Path, found: &Found) -> Option<&Item> {
+        let folder = Stamp::at(&found.repository)?.file;
+        let name = path.strip_prefix(&found.repository).ok()?;
+        let is_it = |(old, item): &(&PathBuf, &Item)| {
+            item.folder == Some(folder) && old.strip_prefix(&item.found.repository) == Ok(name)
+        };
+        self.before.iter().find(is_it).map(|(_, item)| item)
     }
 
     /// True for something that may have been changed since the command began.
@@ -209,7 +222,8 @@ impl Known {
                 Some(item) => item.state.clone(),
                 None => Budget::new(BYTES, ENTRIES).read(&path).ok().map(Arc::new),
             };
-            self.items.insert(path, Item { stamp, found, state });
+            let folder = Stamp::at(&found.repository).map(|stamp| stamp.file);
+            self.items.insert(path, Item { stamp, found, folder, state });
         }
     }
 }

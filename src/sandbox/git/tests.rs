@@ -31,13 +31,13 @@ const HOSTILE: &[(&str, &[&str])] = &[
     (
         "bare by hand",
         &[
-            "mkdir -p n/objects n/refs; echo 'ref: refs/heads/x' > n/HEAD; printf '[core]\\n\\tbare = false\\n\\tworktree = ..\\n\\tfsmonitor = %s\\n' \"$E\" > n/config",
+            "mkdir -p n/objects n/refs; echo 'ref: refs/heads/x' > n/HEAD; printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = ..\\n\\tfsmonitor = %s\\n' \"$E\" > n/config",
         ],
     ),
     (
         "bare in steps",
         &[
-            "mkdir -p n/objects; printf '[core]\\n\\tbare = false\\n\\tworktree = ..\\n\\tfsmonitor = %s\\n' \"$E\" > n/config",
+            "mkdir -p n/objects; printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = ..\\n\\tfsmonitor = %s\\n' \"$E\" > n/config",
             "echo 'ref: refs/heads/x' > n/HEAD",
             "mkdir n/refs",
         ],
@@ -376,7 +376,7 @@ impl World {
     fn ran(&self) -> bool {
         let canary = self.place.top.join("canary");
         let _ = std::fs::remove_file(&canary);
-        let commands = "git status; git diff; git log -p; git submodule status; git add -A; git status -s; git sts; \
+        let commands = "git status; git diff; git log -p; git submodule status; git cat-file --filters HEAD:file; git add -A; git status -s; git sts; \
                         git commit -q --allow-empty -m later; git -c user.name=x commit -q --allow-empty; git checkout -q -b later; \
                         git checkout -q -f; git fetch -q; git remote show origin; \
                         printf 'url=https://example.org\\n\\n' | git credential fill; true";
@@ -625,7 +625,7 @@ fn a_large_workspace_is_compared_in_milliseconds() {
         let recorded = start.elapsed();
         let start = Instant::now();
         assert!(guard.restore(&place.top.join("kept")).is_empty());
-        println!("recorded in {recorded:?}, compared in {:?}", start.elapsed());
+        eprintln!("recorded in {recorded:?}, compared in {:?}", start.elapsed());
         std::thread::park_timeout(Duration::from_secs(3));
     }
 }

@@ -18,10 +18,13 @@ const FOLDERS: usize = 100_000;
 /// have steps.
 pub(super) const STEP: Duration = Duration::from_secs(2);
 
+/// Device and number of a file.
+pub(super) type FileId = (u64, u64);
+
 /// Which file this is, and when it was changed last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    file: (u64, u64),
+    pub(super) file: FileId,
     size: u64,
     changed: (i64, i64),
 }
