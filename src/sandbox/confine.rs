@@ -7,6 +7,7 @@ use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, ForkLimit, Launch, S
 
 use crate::bubblewrap;
 use crate::confinement::Confinement;
+use crate::git::Repositories;
 use crate::launcher::{MARK, Spec, Step};
 use crate::network::{self, Servers, SharedNetwork};
 use crate::policy::{Network, Policy, Profile};
@@ -137,32 +138,44 @@ impl Confined {
     /// The launch in the sandbox, with a supervisor where the system has them. What the command is refused goes to
     /// `watch`. Start it once, soon.
     pub fn watched(&self, launch: Launch, watch: &CommandWatch) -> Launch {
-        self.watched_among(launch, Step::Exec, watch, &Servers::default())
+        self.watched_among(launch, Step::Exec, watch, &Servers::default(), None)
     }
 
-    /// The same for `step`. `servers`: those of the session, which the command can reach.
+    /// The same for `step`. `servers`: those of the session, which the command can reach. `quarantine`: where the supervisor
+    /// keeps what git would run of the repositories that a program makes which stays.
     pub(crate) fn watched_among(
         &self,
         launch: Launch,
         step: Step,
         watch: &CommandWatch,
         servers: &Servers,
+        quarantine: Option<&Path>,
     ) -> Launch {
         let own = self.for_launch(&launch);
         #[cfg(target_os = "linux")]
-        let supervisor =
-            Confinement::find().notification.then(|| supervisor::start(&own, watch, servers)).flatten();
+        let supervisor = Confinement::find()
+            .notification
+            .then(|| supervisor::start(&own, watch, servers, quarantine))
+            .flatten();
         #[cfg(not(target_os = "linux"))]
-        let (supervisor, _) = (None, (watch, servers));
+        let (supervisor, _) = (None, (watch, servers, quarantine));
         own.change(launch, step, supervisor)
     }
 
     /// The launch of a program that stays while the person works, with a supervisor that asks `forks` before it starts a
-    /// process. Nothing is compared after it: its supervisor keeps protected names from it.
-    pub(crate) fn staying(&self, launch: Launch, forks: &ForkLimit, servers: &Servers) -> Launch {
+    /// process. Its supervisor keeps protected names from it, and compares repositories while it runs and after it: what
+    /// git would run there goes to `quarantine`.
+    pub(crate) fn staying(
+        &self,
+        launch: Launch,
+        forks: &ForkLimit,
+        servers: &Servers,
+        quarantine: &Path,
+    ) -> Launch {
         let mut own = self.clone();
         own.policy.stays = true;
-        own.watched_among(launch, Step::Exec, &CommandWatch::default().limited(forks.clone()), servers)
+        let watch = CommandWatch::default().limited(forks.clone());
+        own.watched_among(launch, Step::Exec, &watch, servers, Some(quarantine))
     }
 
     /// With its paths looked up, for this launch.
@@ -377,7 +390,7 @@ impl Confiner for SessionSandbox {
     ) -> Launch {
         if let Some(confined) = self.confined(workspace, scratch) {
             let servers = &self.network.servers;
-            return self.enter(&confined, confined.watched_among(launch, Step::Exec, watch, servers));
+            return self.enter(&confined, confined.watched_among(launch, Step::Exec, watch, servers, None));
         }
         match self.policy.profile {
             Profile::Floor => self.unprotected(launch, workspace, watch),
@@ -387,7 +400,10 @@ impl Confiner for SessionSandbox {
 
     fn confine_limited(&self, launch: Launch, workspace: &Path, scratch: &Path, forks: &ForkLimit) -> Launch {
         match self.confined(workspace, scratch) {
-            Some(confined) => self.enter(&confined, confined.staying(launch, forks, &self.network.servers)),
+            Some(confined) => {
+                let staying = confined.staying(launch, forks, &self.network.servers, &self.quarantine);
+                self.enter(&confined, staying)
+            }
             None => launch,
         }
     }
@@ -423,7 +439,7 @@ impl Confiner for SessionSandbox {
 
 impl SessionSandbox {
     /// The protected files that are compared after a command that is confined by `method`.
-    fn guarded(
+    pub(crate) fn guarded(
         &self,
         workspace: &Path,
         method: Option<Method>,
@@ -436,7 +452,8 @@ impl SessionSandbox {
             let mounted = |path: &PathBuf| policy.profile != Profile::Floor || !settings.contains(path);
             paths.retain(|path| path.symlink_metadata().is_err() || !mounted(path));
         }
-        if paths.is_empty() {
+        let repositories = Repositories::record(&policy);
+        if paths.is_empty() && repositories.is_none() {
             return Ok(None);
         }
         let guard = match policy.profile {
@@ -445,7 +462,7 @@ impl SessionSandbox {
             _ => Guard::record(&paths)?,
         };
         let guard = guard.judging(settings);
-        Ok(Some(Arc::new(Protected { guard, quarantine: self.quarantine.clone() })))
+        Ok(Some(Arc::new(Protected { guard, repositories, quarantine: self.quarantine.clone() })))
     }
 }
 
@@ -493,12 +510,18 @@ fn hidden_in(hidden: &[PathBuf], output: &str) -> Option<String> {
 #[derive(Debug)]
 struct Protected {
     guard: Guard,
+    repositories: Option<Repositories>,
     quarantine: PathBuf,
 }
 
 impl FileGuard for Protected {
     fn restore(&self) -> Vec<String> {
-        self.guard.restore(&self.quarantine).iter().map(Violation::words).collect()
+        // Links in the way of protected files go first.
+        let mut found: Vec<Violation> =
+            self.repositories.iter().flat_map(|all| all.restore(&self.quarantine)).collect();
+        found.extend(self.guard.restore(&self.quarantine));
+        let gap = self.repositories.as_ref().and_then(Repositories::gap);
+        found.iter().map(Violation::words).chain(gap).collect()
     }
 }
 

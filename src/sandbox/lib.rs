@@ -12,7 +12,7 @@
 //! | [`probe`] | the self-test: one probe for each capability, in a confined child |
 //! | [`proxy`] | the network of commands, limited to listed domains |
 //! | [`hard_links`] | names in the workspace that are secret or protected files elsewhere |
-//! | `git_files` | what a repository's configuration names and git obeys or runs |
+//! | `git` | repositories that a command makes: what makes git run programs there |
 //! | `bubblewrap` | arguments of `bwrap` |
 //! | `network` | one network namespace for the commands of a session |
 //! | `wait` | waiting for a process |
@@ -38,7 +38,7 @@
 mod bubblewrap;
 pub mod confine;
 pub mod confinement;
-mod git_files;
+mod git;
 pub mod hard_links;
 pub mod launcher;
 #[cfg(target_os = "linux")]

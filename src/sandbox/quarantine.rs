@@ -18,7 +18,7 @@ const ENTRIES: usize = 10_000;
 
 /// One path as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     Missing,
     /// Content and mode.
     File(Vec<u8>, u32),
@@ -37,8 +37,10 @@ pub struct Violation {
     pub kept: Option<PathBuf>,
     /// Why the former state could not be restored.
     pub failed: Option<String>,
-    /// Of a file of git's configuration: the setting that does not stay, or what is wrong with the file.
+    /// What does not stay: `KEY was set` of a file of git's configuration.
     pub setting: Option<String>,
+    /// It is new, and stays without that.
+    pub stripped: bool,
 }
 
 impl Violation {
@@ -46,11 +48,16 @@ impl Violation {
     pub fn words(&self) -> String {
         let path = self.path.display();
         let kept = self.kept.as_ref().map(|kept| format!("; the changed one is in {}", kept.display()));
-        let setting =
-            self.setting.as_ref().map(|setting| format!(" ({setting} was set)")).unwrap_or_default();
+        let setting = self.setting.as_ref().map(|setting| format!(" ({setting})")).unwrap_or_default();
         match &self.failed {
             Some(why) => {
                 format!("{path} is protected and was changed{setting}; it could not be restored: {why}")
+            }
+            None if self.stripped => {
+                format!(
+                    "{path} is protected; what would run was taken out{setting}{}",
+                    kept.unwrap_or_default()
+                )
             }
             None => {
                 format!(
@@ -114,11 +121,16 @@ impl Guard {
         Self { states, linked, above, settings: Vec::new() }
     }
 
+    /// True for a file with another name that is still the recorded one.
+    fn is_still(&self, path: &Path) -> bool {
+        self.linked.get(path).is_some_and(|id| linked_file(path) == Some(*id))
+    }
+
     /// Puts back what differs, and keeps what was there in a new folder of `place`. Call it when the command and
     /// everything that it started has ended.
     pub fn restore(&self, place: &Path) -> Vec<Violation> {
         let mut found = Vec::new();
-        let mut keep = Keep { place: place.to_owned(), folder: None, count: 0 };
+        let mut keep = Keep::new(place);
         // A link in the way would lead the repair elsewhere.
         for path in self.above.iter().filter(|path| !is_folder(path)) {
             let kept = keep.take(path);
@@ -129,6 +141,7 @@ impl Guard {
                 kept: kept.ok().flatten(),
                 failed: failed.or(made),
                 setting: None,
+                stripped: false,
             });
         }
         for (path, before) in &self.states {
@@ -139,19 +152,15 @@ impl Guard {
                 Ok(now) if now == *before => continue,
                 Ok(now) if self.settings.contains(path) => match check_settings(before, &now) {
                     Ok(()) => continue,
-                    Err(why) => setting = why,
+                    Err(why) => setting = why.map(|key| format!("{key} was set")),
                 },
                 _ => {}
             }
-            let in_place = self.linked.get(path).is_some_and(|id| linked_file(path) == Some(*id));
-            let kept = if in_place { keep.copy(path) } else { keep.take(path) };
-            let written = match (&kept, before) {
-                (Err(e), _) => Err(io::Error::new(e.kind(), e.to_string())),
-                (_, State::File(bytes, mode)) if in_place => write_file(path, bytes, *mode),
-                _ => before.write(path),
+            let violation = match before {
+                State::File(bytes, mode) if self.is_still(path) => keep.rewrite(path, bytes, *mode),
+                _ => keep.replace(path, before),
             };
-            let failed = written.err().map(|e| e.to_string());
-            found.push(Violation { path: path.clone(), kept: kept.ok().flatten(), failed, setting });
+            found.push(Violation { setting, ..violation });
         }
         found
     }
@@ -177,14 +186,37 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|m| m.is_dir())
 }
 
+/// Lets the owner read, change and enter a folder, which is no link.
+#[cfg(target_os = "linux")]
+pub(crate) fn make_accessible(path: &Path) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, chmodat, fstat, open};
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = open(path, flags, Mode::empty())?;
+    let mode = Mode::from_raw_mode(fstat(&folder)?.st_mode) | Mode::RWXU;
+    let here = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    Ok(chmodat(CWD, here, mode, AtFlags::empty())?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn make_accessible(_path: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// What may still be read.
-struct Budget {
+pub(crate) struct Budget {
     bytes: usize,
     entries: usize,
 }
 
 impl Budget {
-    fn read(&mut self, path: &Path) -> io::Result<State> {
+    pub(crate) fn new(bytes: usize, entries: usize) -> Self {
+        Self { bytes, entries }
+    }
+
+    /// The state of this path.
+    pub(crate) fn read(&mut self, path: &Path) -> io::Result<State> {
         let too_large = || io::Error::other(format!("{} is too large to protect", path.display()));
         self.entries = self.entries.checked_sub(1).ok_or_else(too_large)?;
         let meta = match path.symlink_metadata() {
@@ -234,19 +266,44 @@ impl State {
     }
 }
 
+fn violation(path: &Path, kept: io::Result<Option<PathBuf>>, failed: Option<String>) -> Violation {
+    Violation { path: path.to_owned(), kept: kept.ok().flatten(), failed, setting: None, stripped: false }
+}
+
 fn write_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     std::fs::write(path, bytes)?;
     std::fs::set_permissions(path, PermissionsExt::from_mode(mode))
 }
 
 /// Where changed files are kept.
-struct Keep {
+pub(crate) struct Keep {
     place: PathBuf,
     folder: Option<PathBuf>,
     count: u32,
 }
 
 impl Keep {
+    /// In a new folder of `place`, made when something is kept.
+    pub(crate) fn new(place: &Path) -> Self {
+        Self { place: place.to_owned(), folder: None, count: 0 }
+    }
+
+    /// Moves the path away and makes this state in its place.
+    pub(crate) fn replace(&mut self, path: &Path, state: &State) -> Violation {
+        let kept = self.take(path);
+        let failed = kept.as_ref().err().map(ToString::to_string);
+        let failed = failed.or_else(|| state.write(path).err().map(|e| e.to_string()));
+        violation(path, kept, failed)
+    }
+
+    /// Copies the file and writes this content into it, for all of its names.
+    fn rewrite(&mut self, path: &Path, bytes: &[u8], mode: u32) -> Violation {
+        let kept = self.copy(path);
+        let failed = kept.as_ref().err().map(ToString::to_string);
+        let failed = failed.or_else(|| write_file(path, bytes, mode).err().map(|e| e.to_string()));
+        violation(path, kept, failed)
+    }
+
     /// Copies a file; only its owner may read the copy.
     fn copy(&mut self, path: &Path) -> io::Result<Option<PathBuf>> {
         let to = self.name(path)?;
@@ -273,7 +330,13 @@ impl Keep {
             return Ok(None);
         }
         let to = self.name(path)?;
-        if std::fs::rename(path, &to).is_err() {
+        // A command may have locked the folder.
+        let locked = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
+        let unlock = || path.parent().is_some_and(|folder| make_accessible(folder).is_ok());
+        let moved = std::fs::rename(path, &to);
+        let moved =
+            moved.or_else(|e| if locked(&e) && unlock() { std::fs::rename(path, &to) } else { Err(e) });
+        if moved.is_err() {
             // Another file system.
             Budget { bytes: 4 * BYTES, entries: 4 * ENTRIES }.read(path)?.write(&to)?;
             if is_folder(path) { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
@@ -378,7 +441,13 @@ mod tests {
         let found = guard.restore(&repo.top.join("kept"));
         assert_eq!(
             found,
-            [Violation { path: repo.top.join("w/.git/config"), kept: None, failed: None, setting: None }]
+            [Violation {
+                path: repo.top.join("w/.git/config"),
+                kept: None,
+                failed: None,
+                setting: None,
+                stripped: false
+            }]
         );
         repo.check();
     }

@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tiller_tool::shell::{BlockedAction, CommandWatch, Launch};
 
 use crate::confine::Confined;
+use crate::git::Repositories;
 use crate::quarantine::{Guard, Violation};
 
 /// How a command ended.
@@ -42,6 +43,7 @@ pub fn run(confined: &Confined, launch: Launch, quarantine: &Path) -> io::Result
         }
         false => None,
     };
+    let repositories = Repositories::record(&confined.policy);
     adopt_orphans()?;
     let watch = CommandWatch::default();
     let launch = confined.watched(launch, &watch);
@@ -66,7 +68,8 @@ pub fn run(confined: &Confined, launch: Launch, quarantine: &Path) -> io::Result
     let left = tiller_tool::shell::end_children();
     handle.close();
     let _ = relay.join();
-    let violations = guard.map_or_else(Vec::new, |guard| guard.restore(quarantine));
+    let mut violations = repositories.map_or_else(Vec::new, |all| all.restore(quarantine));
+    violations.extend(guard.into_iter().flat_map(|guard| guard.restore(quarantine)));
     Ok(Ended { code: code(status?), violations, blocked: watch.blocked.take(), left })
 }
 

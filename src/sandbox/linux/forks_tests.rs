@@ -31,7 +31,7 @@ impl Confiner for Limited {
         _scratch: &Path,
         forks: &ForkLimit,
     ) -> Launch {
-        self.0.staying(launch, forks, &Servers::default())
+        self.0.staying(launch, forks, &Servers::default(), Path::new("/nonexistent"))
     }
 }
 
@@ -78,8 +78,10 @@ fn x23_threads_and_few_processes_are_permitted() {
     let place = Place::new();
     for method in methods() {
         let confined = place.confined(Profile::Workspace, method);
-        let staying =
-            |script: &str| confined.staying(place.launch(script), &ForkLimit::default(), &Servers::default());
+        let kept = place.top.join("kept");
+        let staying = |script: &str| {
+            confined.staying(place.launch(script), &ForkLimit::default(), &Servers::default(), &kept)
+        };
         let script = "for i in 1 2 3 4 5; do /bin/true || exit 1; done; (echo sub) && echo $(echo whole)";
         let out = place.start(staying(script));
         assert_eq!(String::from_utf8_lossy(&out.stdout).lines().last(), Some("whole"), "{method:?}: {out:?}");

@@ -1,5 +1,6 @@
 //! What a confined command may do.
 
+mod git_files;
 mod paths;
 
 use std::borrow::Cow;
@@ -229,7 +230,7 @@ impl Policy {
 }
 
 /// The path with the links of its longest existing part resolved.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     let mut at = path;
     loop {
@@ -250,7 +251,7 @@ fn real(path: &Path) -> PathBuf {
 
 /// The repository of a git worktree, whose folder lies elsewhere: commits write there. It counts only if that
 /// repository names this worktree too, since `.git` itself may have been written by a command.
-fn shared_git_folder(workspace: &Path) -> Option<PathBuf> {
+pub(crate) fn shared_git_folder(workspace: &Path) -> Option<PathBuf> {
     let pointer = workspace.join(".git");
     if !pointer.symlink_metadata().ok()?.is_file() {
         return None;

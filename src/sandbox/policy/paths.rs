@@ -100,7 +100,7 @@ fn protected(
     let pointer = [policy.workspace.join(".git")].into_iter().filter(|git| git.is_file());
     let main = shared.iter().flat_map(|git| [git.join("hooks"), git.join("config")]);
     let repository = shared.map_or_else(|| policy.workspace.join(".git"), Path::to_owned);
-    let named = crate::git_files::protected(&repository);
+    let named = super::git_files::protected(&repository);
     let own = own.flat_map(|path| match path.ends_with(".ssh") && policy.profile == Profile::Floor {
         true => SSH.iter().map(|name| path.join(name)).collect(),
         false => vec![path],

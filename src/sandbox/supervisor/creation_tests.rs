@@ -19,7 +19,12 @@ fn supervised() -> Vec<Method> {
 /// Runs `script` as a program that stays.
 fn run(place: &Place, method: Method, script: &str) -> std::process::Output {
     let confined = place.confined(Profile::Workspace, method);
-    place.start(confined.staying(place.launch(script), &ForkLimit::default(), &Servers::default()))
+    place.start(confined.staying(
+        place.launch(script),
+        &ForkLimit::default(),
+        &Servers::default(),
+        &place.top.join("kept"),
+    ))
 }
 
 fn words(out: &std::process::Output) -> String {

@@ -10,6 +10,7 @@ use tiller_seccomp::{Answer, Call, Listener};
 use tiller_tool::shell::{BlockedAction, BlockedKind, CommandWatch};
 
 use crate::confine::Method;
+use crate::git::Touched;
 use crate::linux::forks;
 use crate::network::Servers;
 use crate::policy::{Policy, Profile};
@@ -28,6 +29,8 @@ pub(crate) struct Judge {
     pub(super) watch: CommandWatch,
     pub(super) losses: Mutex<Losses>,
     pub(super) links: LinksOut,
+    /// Of a program that stays.
+    pub(super) touched: Arc<Touched>,
     /// `None`: the command may listen and connect as it likes, or has no sockets at all.
     sockets: Option<Sockets>,
 }
@@ -56,7 +59,8 @@ impl Judge {
         let scope = Scope::new(policy, method);
         let sockets = Sockets::new(policy, scope.namespaces, servers);
         let (losses, links) = (Mutex::new(Losses::new(policy)), LinksOut::new(policy));
-        Self { scope, watch: watch.clone(), losses, links, sockets }
+        let touched = Arc::default();
+        Self { scope, watch: watch.clone(), losses, links, touched, sockets }
     }
 
     /// The answer to a call; `None`: a thread gives it later. What it was refused is in the log before the caller can go

@@ -37,33 +37,54 @@ mod removal;
 mod scope;
 mod walk;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tiller_seccomp::{Answer, Call, Listener};
 use tiller_tool::shell::CommandWatch;
 
 use crate::confine::Confined;
+use crate::git::{Repositories, Touched};
 use crate::network::Servers;
+use crate::policy::Policy;
 use decide::Judge;
 
 /// Of the thread, in bytes.
 const STACK: usize = 512 << 10;
+/// A program that changes nothing for so long is quiet, in nanoseconds.
+const QUIET: i64 = 300_000_000;
+/// After this time repositories are compared though the program goes on.
+const BUSY: Duration = Duration::from_secs(2);
 
 /// Starts the supervisor of a command that is about to be started. Gives the folder in which the launcher finds it;
 /// `None` where there can be none: then the filter alone decides. `servers`: those that the command may reach, and to which
-/// its own are added.
-pub(crate) fn start(confined: &Confined, watch: &CommandWatch, servers: &Servers) -> Option<PathBuf> {
+/// its own are added. `quarantine`: the supervisor compares the repositories of the workspace, and keeps there what git would
+/// run.
+pub(crate) fn start(
+    confined: &Confined,
+    watch: &CommandWatch,
+    servers: &Servers,
+    quarantine: Option<&Path>,
+) -> Option<PathBuf> {
     let meeting = channel::Meeting::new(&confined.policy.writable_folders()).ok()?;
     let folder = meeting.folder();
     let judge = Judge::new(&confined.policy, confined.method, watch, servers);
+    let compares = quarantine.map(|place| (confined.policy.clone(), place.to_owned()));
     let serve = move || {
         if let Some(listener) = meeting.listener() {
             judge.watch.supervised();
             let listener = Arc::new(listener);
-            serve(&listener, |call| judge.decide(call, &listener));
+            // The program waits meanwhile.
+            let touched = &judge.touched;
+            let mut repositories =
+                compares.and_then(|(policy, place)| Comparison::new(&policy, place, touched));
+            serve(&listener, repositories.as_mut(), |call| judge.decide(call, &listener));
+            if let Some(repositories) = &mut repositories {
+                repositories.compare();
+            }
         }
     };
     let thread = std::thread::Builder::new().name("tiller-supervise".into()).stack_size(STACK);
@@ -71,12 +92,58 @@ pub(crate) fn start(confined: &Confined, watch: &CommandWatch, servers: &Servers
     Some(folder)
 }
 
+/// The repositories of the workspace of a program that stays.
+struct Comparison {
+    repositories: Repositories,
+    quarantine: PathBuf,
+    touched: Arc<Touched>,
+    /// When it has touched something that was not compared yet.
+    changed: Option<Instant>,
+}
+
+impl Comparison {
+    fn new(policy: &Policy, quarantine: PathBuf, touched: &Arc<Touched>) -> Option<Self> {
+        let (repositories, touched) = (Repositories::record(policy)?, Arc::clone(touched));
+        Some(Self { repositories, quarantine, touched, changed: None })
+    }
+
+    fn compare(&mut self) {
+        self.changed = None;
+        for violation in self.repositories.restore_touched(&self.quarantine, &self.touched) {
+            tracing::warn!(line = violation.words(), "a program wrote a protected file");
+        }
+    }
+
+    /// Whether something is to be compared, once the program is quiet. Compares what is too old for that.
+    fn is_pending(&mut self) -> bool {
+        if self.touched.take_news() {
+            self.changed.get_or_insert_with(Instant::now);
+        }
+        if self.changed.is_some_and(|since| since.elapsed() > BUSY) {
+            self.compare();
+        }
+        self.changed.is_some()
+    }
+}
+
 /// Answers calls until no process has the filter any more.
-fn serve(listener: &Listener, decide: impl Fn(&Call) -> Option<Answer>) {
+fn serve(
+    listener: &Listener,
+    mut compared: Option<&mut Comparison>,
+    decide: impl Fn(&Call) -> Option<Answer>,
+) {
     listener.prefer_synchronous();
+    let quiet = Timespec { tv_sec: 0, tv_nsec: QUIET };
     loop {
         let mut waiting = [PollFd::new(listener, PollFlags::IN)];
-        match poll(&mut waiting, None) {
+        let pending = compared.as_mut().is_some_and(|compared| compared.is_pending());
+        match poll(&mut waiting, pending.then_some(&quiet)) {
+            Ok(calls) if pending && calls == 0 => {
+                if let Some(compared) = &mut compared {
+                    compared.compare();
+                }
+                continue;
+            }
             Ok(_) => {}
             Err(Errno::INTR) => continue,
             Err(_) => return,

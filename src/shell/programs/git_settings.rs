@@ -12,18 +12,59 @@ type Setting = (String, String);
 /// The first key that does; other words when the new file cannot be read: what git may understand in another way does not
 /// stay.
 pub fn check_git_change(before: &[u8], after: &[u8]) -> Result<(), String> {
-    let running = |text: &[u8]| -> Option<Vec<Setting>> {
-        let all = settings(std::str::from_utf8(text).ok()?)?;
-        Some(all.into_iter().filter(|(key, value)| git_setting_runs_program(key, value)).collect())
-    };
+    check_git_change_but(before, after, |_, _| false).map_err(|refused| refused.key)
+}
+
+/// A change of a file of git's configuration that may not stay as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedGitChange {
+    /// The first key by which git would run a program; other words when the file cannot be read.
+    pub key: String,
+    /// The changed file without all such settings. `None`: it cannot be read.
+    pub harmless: Option<String>,
+}
+
+/// The same as [`check_git_change`]. A setting for which `passes` says so, by its key and value, is taken for harmless.
+///
+/// # Errors
+/// When something else makes git run a program.
+pub fn check_git_change_but(
+    before: &[u8],
+    after: &[u8],
+    passes: impl Fn(&str, &str) -> bool,
+) -> Result<(), RefusedGitChange> {
+    let read = |text: &[u8]| settings(std::str::from_utf8(text).ok()?);
+    let runs = |(key, value): &Setting| git_setting_runs_program(key, value) && !passes(key, value);
     // Of an older file that cannot be read nothing is known, so nothing of it counts as known.
-    let mut known = running(before).unwrap_or_default().into_iter();
-    let now = running(after).ok_or("something unreadable")?;
+    let known: Vec<Setting> = read(before).unwrap_or_default().into_iter().filter(runs).collect();
+    let Some(now) = read(after) else {
+        return Err(RefusedGitChange { key: "something unreadable".into(), harmless: None });
+    };
     // The last value counts: the order must be the same.
-    match now.into_iter().find(|setting| !known.any(|old| old == *setting)) {
-        Some((key, _)) => Err(key.chars().map(|c| if c.is_control() { '?' } else { c }).collect()),
-        None => Ok(()),
-    }
+    let mut left = &known[..];
+    let mut was_there = |setting: &Setting| {
+        let at = left.iter().position(|old| old == setting);
+        left = at.map_or(left, |at| &left[at + 1..]);
+        at.is_some()
+    };
+    let (kept, refused): (Vec<Setting>, Vec<Setting>) =
+        now.into_iter().partition(|setting| !runs(setting) || was_there(setting));
+    let Some((key, _)) = refused.first() else { return Ok(()) };
+    let key = key.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    Err(RefusedGitChange { key, harmless: Some(kept.iter().map(line).collect()) })
+}
+
+/// A setting with its section, as git reads it.
+fn line((key, value): &Setting) -> String {
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let (section, name) = key.split_once('.').unwrap_or(("", key));
+    let section = match name.rsplit_once('.') {
+        Some((of, _)) => format!("[{section} \"{}\"]", quoted(of)),
+        None => format!("[{section}]"),
+    };
+    let name = name.rsplit('.').next().unwrap_or_default();
+    let value = quoted(value).replace('\n', "\\n").replace('\t', "\\t").replace('\u{8}', "\\b");
+    format!("{section}\n\t{name} = \"{value}\"\n")
 }
 
 /// All settings in their order. `None`: git refuses the file, or might read it differently.
@@ -215,6 +256,23 @@ mod tests {
             assert!(check_git_change(before.as_bytes(), after.as_bytes()).is_err(), "{after}");
         }
         assert_eq!(check_git_change(b"[", b"[core]\n\tpager = a\n"), Err("core.pager".into()));
+    }
+
+    #[test]
+    fn what_is_harmless_is_left_as_it_was() {
+        let text = "[core]\n\tbare = false\n\tfsmonitor = x\n\tworktree = ../a\n[Remote \"o.\\\"p\"]\n\turl = \"a \\\\ b\"\n\
+                    \tfetch = +refs/*:refs/*\n\tvcs = x\n[user]\n\tname = \"A \\\"B\\\" # c\\n\\t\"\n";
+        let refused =
+            check_git_change_but(b"", text.as_bytes(), |key, _| key == "core.worktree").unwrap_err();
+        assert_eq!(refused.key, "core.fsmonitor");
+        let mut expected = settings(text).unwrap();
+        expected.retain(|(key, _)| key != "core.fsmonitor" && !key.ends_with(".vcs"));
+        assert_eq!(settings(&refused.harmless.unwrap()).unwrap(), expected);
+        let known =
+            check_git_change_but(b"[core]\nfsmonitor = x\n", text.as_bytes(), |_, _| false).unwrap_err();
+        assert_eq!(known.key, "core.worktree");
+        assert!(known.harmless.unwrap().contains("fsmonitor"), "it was there");
+        assert_eq!(check_git_change_but(b"", b"[", |_, _| true).unwrap_err().harmless, None);
     }
 
     /// Each file that is understood here must say the same to git.

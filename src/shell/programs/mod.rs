@@ -12,7 +12,7 @@ mod variables;
 pub(crate) use code::{CODE, code_pieces};
 pub use code::{code_reads, interpreter, takes_code};
 pub use git_keys::{git_key_runs_program, git_section_runs_program};
-pub use git_settings::check_git_change;
+pub use git_settings::{RefusedGitChange, check_git_change, check_git_change_but};
 pub use name::{base_name, program_name};
 pub use run_options::runs_other;
 pub(crate) use shells::has_other_grammar;

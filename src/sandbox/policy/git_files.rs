@@ -10,7 +10,7 @@ const MODULES: usize = 200;
 
 /// Files and folders that decide what git runs in the repository of this `.git` folder, beside those that every
 /// repository has. Read before the command, when the configuration can still be trusted.
-pub(crate) fn protected(git: &Path) -> Vec<PathBuf> {
+pub(super) fn protected(git: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     if git.is_dir() {
         configuration(&git.join("config"), git, DEPTH, &mut all);
