@@ -59,7 +59,7 @@ fn a_script_that_was_not_approved_only_reads() {
 
 /// What a script sees in each mode: unasked the workspace alone, in AUTO the home folder too; never Tiller's database.
 #[test]
-fn x32_a_script_sees_no_more_than_its_mode_shows() {
+fn a_script_sees_no_more_than_its_mode_shows() {
     let code = "import os\nhome = os.environ['HOME']\n\
                 for name in ('a.txt', home + '/notes', home + '/.ssh/id', home + '/.gitconfig', '../tiller/data/tiller.db'):\n\
                 \x20   try:\n        open(name, 'rb').read()\n        print('read', name)\n    except OSError:\n        print('kept', name)\n";
