@@ -447,6 +447,10 @@ impl SessionSandbox {
         workspace: &Path,
         method: Option<Method>,
     ) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
+        if self.policy.profile == Profile::Read {
+            // It writes nothing that is protected.
+            return Ok(None);
+        }
         let policy = self.in_folder(workspace, &self.policy.scratch).resolved();
         let mut paths = policy.protected_paths();
         let settings = policy.git_configurations(&paths);

@@ -8,7 +8,7 @@ use super::paths::LookUp;
 use super::{Policy, Profile, project, tools};
 
 /// Which parts of the file system a command sees, by real paths: of those in both lists that hold a path, the nearest one
-/// decides, and what none of them holds is not seen. Secrets are hidden in any case.
+/// decides, and what none of them holds is not seen. Both are sorted. Secrets are hidden in any case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sight {
     pub open: Vec<PathBuf>,
@@ -63,7 +63,7 @@ impl Sight {
     }
 
     fn says(&self, path: &Path) -> Option<bool> {
-        let is = |list: &[PathBuf]| list.iter().any(|at| at == path);
+        let is = |list: &[PathBuf]| list.binary_search_by(|at| at.as_path().cmp(path)).is_ok();
         match (is(&self.open), is(&self.closed)) {
             (true, _) => Some(true),
             (_, true) => Some(false),
