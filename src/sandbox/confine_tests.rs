@@ -217,10 +217,12 @@ fn everyday_reading_works_in_what_is_seen() {
             assert!(said.contains("../b") || said.contains("\"b\""), "{method:?}: {said}");
         }
         if has("python3") {
-            assert_eq!(set("main", "python3 -c 'import json, ssl; print(1 + 1)'", true), "2\n");
+            assert!(set("main", "python3 -c 'import json, ssl; print(1 + 1)'", true).ends_with("2\n"));
         }
         if has("node") {
-            assert_eq!(set("main", "node -e 'console.log(require(\"os\").EOL.length + 1)'", true), "2\n");
+            assert!(
+                set("main", "node -e 'console.log(require(\"os\").EOL.length + 1)'", true).ends_with("2\n")
+            );
         }
     }
 }

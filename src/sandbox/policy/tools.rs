@@ -155,6 +155,11 @@ const PLACES: &[Place] = &[
     place("", ".config/fontconfig", &[]),
     place("", ".cache/fontconfig", &[]),
     place("", "Library/Fonts", &[]),
+    place("", "texmf", &[]),
+    place("", ".cache/Tectonic", &[]),
+    place("", ".cache/typst", &[]),
+    place("", ".local/share/typst", &[]),
+    place("", ".local/share/pandoc", &[]),
     place("", ".terminfo", &[]),
 ];
 
