@@ -79,13 +79,14 @@ fn a_script_sees_no_more_than_its_mode_shows() {
             std::fs::write(place.user.join(name), "").unwrap();
         }
         for (mode, notes) in [
-            ("read", None),
+            ("read-only", None),
             ("plan", None),
             ("ask", Some(false)),
-            ("edit", Some(false)),
-            ("auto", Some(true)),
+            ("auto-edit", Some(false)),
+            ("full", Some(true)),
         ] {
-            let said = place.run(&["exec", "--mode", mode, "go"]).stdout;
+            let out = place.run(&["exec", "--profile", mode, "go"]);
+            let said = format!("{}{}", out.stdout, out.stderr);
             assert!(place.home.join("data/tiller.db").exists());
             let read = |name: &str| {
                 let (yes, no) =
