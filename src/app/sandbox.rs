@@ -196,12 +196,18 @@ fn session_of(policy: Policy, domains: &[String], quarantine: PathBuf) -> Arc<dy
 
 fn policy(setup: &Setup, profile: Profile, network: Network) -> Policy {
     // The scratch folder differs from shell to shell.
-    let mut policy = Policy::new(profile, &setup.project, &setup.project, home(setup).as_deref());
+    let mut policy = Policy::new(profile, &setup.project, &setup.project, home(setup).as_deref())
+        .with_tools(&|name| (setup.env)(name));
     policy.network = network;
     policy.hidden.push(setup.key_file());
     let places = &setup.places;
     policy.protected.extend(hook_files::of(setup));
     policy.own = [&places.config, &places.data, &places.state, &places.cache].map(PathBuf::clone).into();
+    // Sessions, states of files, memory. What runs unasked does not see the settings and outputs either.
+    policy.reads.private = match profile {
+        Profile::Read => policy.own.clone(),
+        _ => vec![places.data.clone()],
+    };
     policy
 }
 

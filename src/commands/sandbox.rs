@@ -50,7 +50,15 @@ fn confined(run: &SandboxRun) -> Result<Exit, Notice> {
         .tempdir()
         .map_err(io("a folder for temporary files could not be created"))?;
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let mut policy = Policy::new(profile, &folder, scratch.path(), home.as_deref());
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let mut policy =
+        Policy::new(profile, &folder, scratch.path(), home.as_deref()).with_tools(&variable).with_project();
+    if let Some(places) = tiller_config::Places::from_env(&variable) {
+        policy.reads.private = match profile {
+            Profile::Read => vec![places.config, places.data, places.state, places.cache],
+            _ => vec![places.data],
+        };
+    }
     policy.writable = run.write.iter().map(|path| folder.join(path)).collect();
     policy.network = match (run.network, profile) {
         (true, _) => Network::All,

@@ -56,16 +56,11 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
             mount("--ro-bind", path, path);
         }
     }
-    // As the root user, files of the kernel's settings belong to the command.
-    for path in ["/proc/sys", "/proc/irq", "/proc/bus", "/proc/sysrq-trigger"] {
-        let path = Path::new(path);
-        if path.exists() {
-            mount("--ro-bind", path, path);
-        }
-    }
-    for path in &writable {
-        mount("--bind", path, path);
-    }
+    kernel(&mut args);
+    layers(&mut args, policy, &writable);
+    let mut mount = |kind: &str, from: &Path, to: &Path| {
+        args.extend([kind.to_owned(), from.display().to_string(), to.display().to_string()]);
+    };
     let protected = policy.protected_paths();
     let hidden = policy.hidden_paths();
     // A mount point cannot be renamed: otherwise a folder above could be moved away with it, and a new one put there, or
@@ -94,14 +89,75 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
         if path.starts_with(tmp) && !shown {
             continue;
         }
-        if path.is_dir() {
-            args.extend(["--tmpfs".to_owned(), path.display().to_string()]);
-        } else {
-            args.extend(["--ro-bind".to_owned(), "/dev/null".to_owned(), path.display().to_string()]);
-        }
+        hide(&mut args, &path);
     }
     args.extend(["--chdir".to_owned(), folder.display().to_string(), "--".to_owned()]);
     args
+}
+
+/// The arguments for what only reads, `--` included: a root of its own, with what is seen. `visible`: as [`arguments`].
+pub(crate) fn reading(policy: &Policy, folder: &Path, visible: &[&Path]) -> Vec<String> {
+    let mut args: Vec<String> =
+        ["--unshare-all", "--new-session", "--cap-drop", "ALL", "--tmpfs", TMP].map(str::to_owned).into();
+    let sight = policy.sight();
+    let writable = policy.writable_folders();
+    layers(&mut args, policy, &writable);
+    let mut mount = |kind: &str, from: &Path, to: &Path| {
+        args.extend([kind.to_owned(), from.display().to_string(), to.display().to_string()]);
+    };
+    let proxy = policy.proxy_socket().and_then(Path::parent);
+    for path in visible.iter().copied().chain(proxy).filter(|path| !sight.sees(path)) {
+        mount("--ro-bind", path, path);
+    }
+    for (link, to) in &sight.links {
+        mount("--symlink", to, link);
+    }
+    args.extend(["--dev", "/dev", "--proc", "/proc"].map(str::to_owned));
+    kernel(&mut args);
+    for path in policy.hidden_paths() {
+        hide(&mut args, &path);
+    }
+    if !sight.sees(folder) {
+        // The shell may stand in a folder that it does not see.
+        args.extend(["--dir".to_owned(), folder.display().to_string()]);
+    }
+    args.extend(["--remount-ro", "/", "--chdir"].map(str::to_owned));
+    args.extend([folder.display().to_string(), "--".to_owned()]);
+    args
+}
+
+/// What is seen and written, and what is closed in that, from the outside to the inside.
+fn layers(args: &mut Vec<String>, policy: &Policy, writable: &[PathBuf]) {
+    let sight = policy.sight();
+    let whole = Path::new("/");
+    let own = ["/proc", "/dev"].map(Path::new);
+    let read = sight.open.iter().filter(|path| path.as_path() != whole && !own.contains(&path.as_path()));
+    let mut all: Vec<(&Path, &str)> = read.map(|path| (path.as_path(), "--ro-bind")).collect();
+    all.extend(sight.closed.iter().map(|path| (path.as_path(), "--tmpfs")));
+    all.retain(|(path, _)| !writable.iter().any(|folder| folder == path));
+    all.extend(writable.iter().map(|path| (path.as_path(), "--bind")));
+    all.sort();
+    for (path, kind) in all {
+        args.push(kind.to_owned());
+        let times = if kind == "--tmpfs" { 1 } else { 2 };
+        args.extend(std::iter::repeat_n(path.display().to_string(), times));
+    }
+}
+
+/// As the root user, files of the kernel's settings belong to the command.
+fn kernel(args: &mut Vec<String>) {
+    for path in ["/proc/sys", "/proc/irq", "/proc/bus", "/proc/sysrq-trigger"] {
+        if Path::new(path).exists() {
+            args.extend(["--ro-bind", path, path].map(str::to_owned));
+        }
+    }
+}
+
+fn hide(args: &mut Vec<String>, path: &Path) {
+    match path.is_dir() {
+        true => args.extend(["--tmpfs".to_owned(), path.display().to_string()]),
+        false => args.extend(["--ro-bind".to_owned(), "/dev/null".to_owned(), path.display().to_string()]),
+    }
 }
 
 /// The arguments of the profile `floor`, `--` included: the whole system as it is, with what is protected read-only.

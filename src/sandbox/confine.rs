@@ -1,7 +1,7 @@
 //! A launch, changed so that it runs confined.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, ForkLimit, Launch, Sandbox};
 
@@ -181,7 +181,7 @@ impl Confined {
     /// With its paths looked up, for this launch.
     pub(crate) fn for_launch(&self, launch: &Launch) -> Self {
         let mut policy = self.policy.resolved();
-        if self.method == Method::Bubblewrap && policy.profile != Profile::Floor {
+        if self.method == Method::Bubblewrap && policy.profile == Profile::Workspace {
             policy.needed = bubblewrap::needed(launch);
         }
         Self { policy, ..self.clone() }
@@ -212,7 +212,10 @@ impl Confined {
             (Method::Bubblewrap, Some(program)) => {
                 let visible: Vec<&Path> =
                     std::iter::once(self.launcher.program.as_path()).chain(supervisor.as_deref()).collect();
-                let mut all = bubblewrap::arguments(&self.policy, &launch.folder, &visible);
+                let mut all = match self.policy.profile {
+                    Profile::Read => bubblewrap::reading(&self.policy, &launch.folder, &visible),
+                    _ => bubblewrap::arguments(&self.policy, &launch.folder, &visible),
+                };
                 all.push(self.launcher.program.display().to_string());
                 all.append(&mut args);
                 Launch { program: program.clone(), args: all, ..launch }
@@ -300,19 +303,24 @@ pub struct SessionSandbox {
     in_terminal: bool,
     /// For the domains of [`Network::Domains`].
     proxy: Option<Arc<Proxy>>,
+    /// What belongs to the project outside of its folder, for what only reads: as it was at the start, since an agent may
+    /// change the manifests that name it.
+    project: Arc<OnceLock<Vec<PathBuf>>>,
 }
 
 impl SessionSandbox {
     /// Looks for the means of this system meanwhile, so that the first command does not wait for that.
     pub fn new(policy: Policy, quarantine: PathBuf) -> Self {
         // Without the thread the first command looks.
-        let own = policy.clone();
+        let (own, project) = (policy.clone(), Arc::<OnceLock<Vec<PathBuf>>>::default());
+        let found = Arc::clone(&project);
         let look = move || {
+            found.get_or_init(|| own.clone().with_project().reads.project);
             Confinement::find();
             own.hard_links();
         };
         let _ = std::thread::Builder::new().name("tiller-sandbox".into()).spawn(look);
-        Self { policy, quarantine, network: Arc::default(), in_terminal: false, proxy: None }
+        Self { policy, quarantine, network: Arc::default(), in_terminal: false, proxy: None, project }
     }
 
     /// The way to confine here; `None`: there is none.
@@ -359,7 +367,12 @@ impl SessionSandbox {
 
     fn in_folder(&self, workspace: &Path, scratch: &Path) -> Policy {
         let (scratch, workspace) = (scratch.to_owned(), workspace.to_owned());
-        Policy { scratch, workspace, ..self.policy.clone() }.with_hard_links()
+        let mut policy = Policy { scratch, workspace, ..self.policy.clone() }.with_hard_links();
+        if policy.profile == Profile::Read {
+            let look = || self.policy.clone().with_project().reads.project;
+            policy.reads.project.clone_from(self.project.get_or_init(look));
+        }
+        policy
     }
 
     /// Commands reach the domains of this proxy too, where this system has network namespaces or supervisors.
@@ -408,8 +421,14 @@ impl Confiner for SessionSandbox {
         }
     }
 
-    fn hidden_in(&self, output: &str) -> Option<String> {
-        hidden_in(&self.policy.hidden_paths(), output)
+    fn hidden_in(&self, output: &str, workspace: &Path, folder: &Path) -> Option<String> {
+        match self.policy.profile {
+            Profile::Read => {
+                let policy = self.in_folder(workspace, &self.policy.scratch).resolved();
+                unseen_in(&policy, output, folder)
+            }
+            _ => hidden_in(&self.policy.hidden_paths(), output),
+        }
     }
 
     fn confines(&self) -> bool {
@@ -444,6 +463,10 @@ impl SessionSandbox {
         workspace: &Path,
         method: Option<Method>,
     ) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
+        if self.policy.profile == Profile::Read {
+            // It writes nothing that is protected.
+            return Ok(None);
+        }
         let policy = self.in_folder(workspace, &self.policy.scratch).resolved();
         let mut paths = policy.protected_paths();
         let settings = policy.git_configurations(&paths);
@@ -474,8 +497,8 @@ impl FileGuards {
     /// `quarantine`: the folder where changed files are kept.
     pub fn new(policy: Policy, quarantine: PathBuf) -> Self {
         // Nothing here confines, so the means of the system are not looked for.
-        let (network, in_terminal, proxy) = (Arc::default(), false, None);
-        Self(SessionSandbox { policy, quarantine, network, in_terminal, proxy })
+        let (network, in_terminal, proxy, project) = (Arc::default(), false, None, Arc::default());
+        Self(SessionSandbox { policy, quarantine, network, in_terminal, proxy, project })
     }
 }
 
@@ -505,6 +528,27 @@ fn hidden_in(hidden: &[PathBuf], output: &str) -> Option<String> {
         Some(output[at..].split(end).next().unwrap_or(path).to_owned())
     })
 }
+
+/// The first file that a command tried to read in vain, because it does not see it: what its output names, as seen from
+/// `folder`, and is there.
+fn unseen_in(policy: &Policy, output: &str, folder: &Path) -> Option<String> {
+    let text = output.to_lowercase();
+    let denied = ["denied", "eacces"].iter().any(|word| text.contains(word));
+    let missing =
+        |line: &str| ["no such file", "enoent"].iter().any(|words| line.to_lowercase().contains(words));
+    let (sight, hidden) = (policy.sight(), policy.hidden_paths());
+    let lines = output.lines().filter(|line| denied || missing(line));
+    let names =
+        lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "'\"`:,;()[]{}<>=".contains(c)));
+    let names = names.filter(|name| !name.is_empty()).take(NAMES);
+    let mut found = names.filter_map(|name| folder.join(name).canonicalize().ok());
+    let unseen =
+        found.find(|path| !sight.sees(path) || hidden.iter().any(|secret| path.starts_with(secret)))?;
+    Some(unseen.display().to_string())
+}
+
+/// Words of an output that are looked at for names of files.
+const NAMES: usize = 2_000;
 
 /// Protected files before a command, and where changed ones are kept.
 #[derive(Debug)]

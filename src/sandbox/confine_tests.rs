@@ -28,12 +28,15 @@ fn a_reading_command_reads_and_writes_only_its_scratch_folder() {
     check(
         Profile::Read,
         &[
-            "cat ../outside/old .git/config && ls / >/dev/null",
+            "cat .git/config && ls /usr >/dev/null && cat /etc/passwd >/dev/null",
             "echo x > $TMPDIR/x && cat $TMPDIR/x >&2 2>/dev/null",
             "echo x | cat > /dev/null",
             "(sleep 0 & wait)",
         ],
         &[
+            "cat ../outside/old",
+            "ls ../outside",
+            "ln -s ../outside/old $TMPDIR/link && cat $TMPDIR/link",
             "echo x > here",
             "echo x > ../outside/new",
             "echo x >> ../outside/old",
@@ -46,6 +49,206 @@ fn a_reading_command_reads_and_writes_only_its_scratch_folder() {
             "cat /etc/shadow",
         ],
     );
+}
+
+/// Paths, and whether a command sees them in the profiles `read` and `workspace`.
+const SEEN: &[(&str, bool, bool)] = &[
+    ("work/file", true, true),
+    ("scratch/file", true, true),
+    ("/etc/passwd", true, true),
+    ("home/.gitconfig", true, true),
+    ("home/included", true, true),
+    ("home/.config/git/ignore", true, true),
+    ("home/.config/git/credentials", false, false),
+    ("home/.cargo/registry/file", true, true),
+    ("home/.cargo/credentials.toml", false, false),
+    ("moved/rustup/file", true, true),
+    ("home/.ssh/key", false, false),
+    ("home/.local/share/other/file", false, true),
+    ("home/notes", false, true),
+    ("home/src/other/file", false, true),
+    ("outside/old", false, true),
+    ("dependency/file", true, true),
+    ("home/.local/share/tiller/tiller.db", false, false),
+    ("home/.config/tiller/config.toml", false, true),
+    ("work/places/data/tiller.db", false, false),
+    ("work/places/config/config.toml", false, true),
+];
+
+/// With what [`SEEN`] names, and Tiller's folders in the home folder and in the workspace.
+fn seen_in(place: &Place, profile: Profile, method: Method) -> Confined {
+    let at = |name: &str| place.top.join(name);
+    for (name, ..) in SEEN {
+        std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+        if !at(name).exists() {
+            std::fs::write(at(name), "text").unwrap();
+        }
+    }
+    std::fs::write(at("home/.gitconfig"), "[include]\n\tpath = included\n").unwrap();
+    std::fs::write(at("dependency/Cargo.toml"), "").unwrap();
+    std::fs::write(at("work/Cargo.toml"), "[dependencies]\nx = { path = '../dependency' }\n").unwrap();
+    let mut confined = place.confined(profile, method);
+    let rustup = at("moved/rustup").display().to_string();
+    let policy = confined.policy.with_tools(&|name| (name == "RUSTUP_HOME").then(|| rustup.clone()));
+    confined.policy = policy.with_project();
+    let own = ["home/.local/share/tiller", "work/places/data", "home/.config/tiller", "work/places/config"];
+    let private = if profile == Profile::Read { &own[..] } else { &own[..2] };
+    confined.policy.reads.private = private.iter().map(|name| at(name)).collect();
+    confined
+}
+
+/// Nothing unasked reads more than the workspace, the system and tool chains; nothing reads Tiller's database.
+#[test]
+fn a_command_sees_what_its_profile_shows() {
+    for folder in ["/var/tmp", "/tmp"] {
+        for method in methods() {
+            for profile in [Profile::Read, Profile::Workspace] {
+                let place = Place::below(folder);
+                let confined = seen_in(&place, profile, method);
+                for (name, read, workspace) in SEEN {
+                    let seen = if profile == Profile::Read { *read } else { *workspace };
+                    // A private folder does not have what lies beside the workspace in the one of the system.
+                    let absent =
+                        folder == "/tmp" && method == Method::Bubblewrap && profile == Profile::Workspace;
+                    if absent && !name.starts_with("work") && !name.starts_with("scratch") {
+                        continue;
+                    }
+                    let script = format!("cat '{}'", place.top.join(name).display());
+                    for out in [
+                        place.run(&confined, &script),
+                        place.run_watched(&confined, &script, &CommandWatch::default()),
+                    ] {
+                        assert_eq!(
+                            out.status.success(),
+                            seen,
+                            "{folder} {method:?} {profile:?} {name}: {out:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A workspace that is the home folder, or lies in a folder of Tiller, is seen; Tiller's data in it is not.
+#[test]
+fn a_workspace_is_seen_wherever_it_lies() {
+    for method in methods() {
+        for profile in [Profile::Read, Profile::Workspace] {
+            let place = Place::new();
+            let mut confined = seen_in(&place, profile, method);
+            let at = |name: &str| place.top.join(name);
+            confined.policy.workspace = at("home");
+            for (name, seen) in [("home/notes", true), ("home/.local/share/tiller/tiller.db", false)] {
+                let out = place.run(&confined, &format!("cat '{}'", at(name).display()));
+                assert_eq!(out.status.success(), seen, "{method:?} {profile:?} {name}: {out:?}");
+            }
+            let mine = at("home/.local/share/tiller/agents/one");
+            std::fs::create_dir_all(&mine).unwrap();
+            std::fs::write(mine.join("file"), "text").unwrap();
+            confined.policy.workspace.clone_from(&mine);
+            let mut launch = place.launch("cat file && ! cat ../../tiller.db");
+            launch.folder = mine;
+            let out = place.start(confined.wrap(launch));
+            assert!(out.status.success(), "{method:?} {profile:?}: {out:?}");
+        }
+    }
+}
+
+/// Programs of this machine that look at a project do so unasked.
+#[test]
+fn everyday_reading_works_in_what_is_seen() {
+    let home = PathBuf::from(std::env::var("HOME").unwrap());
+    for method in methods() {
+        let place = Place::new();
+        let set = |work: &str, script: &str, confine: bool| {
+            let mut confined = place.confined(Profile::Read, method);
+            let work = place.top.join(work);
+            confined.policy = Policy::new(Profile::Read, &work, &place.top.join("scratch"), Some(&home))
+                .with_tools(&|name| std::env::var(name).ok())
+                .with_project();
+            let mut launch = place.launch(script);
+            launch.folder = work;
+            launch.env = std::env::vars()
+                .filter(|(name, _)| !name.starts_with("CARGO_") && !name.starts_with("RUSTC"))
+                .collect();
+            for (name, value) in [
+                ("GIT_AUTHOR_NAME", "a"),
+                ("GIT_AUTHOR_EMAIL", "a"),
+                ("GIT_COMMITTER_NAME", "a"),
+                ("GIT_COMMITTER_EMAIL", "a"),
+            ] {
+                launch.env.push((name.into(), value.into()));
+            }
+            let out = place.start(if confine { confined.wrap(launch) } else { launch });
+            assert!(out.status.success(), "{method:?}: {script}: {out:?}");
+            String::from_utf8_lossy(&out.stdout).into_owned()
+        };
+        for folder in ["main/sub", "a/src", "b/src"] {
+            std::fs::create_dir_all(place.top.join(folder)).unwrap();
+        }
+        let has = |program: &str| {
+            let found =
+                tiller_tool::shell::find_program(program, &std::env::vars().collect::<Vec<_>>()).is_some();
+            if !found {
+                println!("skipped: there is no {program}");
+            }
+            found
+        };
+        if has("git") {
+            set(
+                "main",
+                "git init -q . && git commit -q --allow-empty -m first && git worktree add -q ../tree",
+                false,
+            );
+            for folder in ["main", "main/sub", "tree"] {
+                let said = set(folder, "git log --format=%s && git status --short && git diff", true);
+                assert!(said.contains("first"), "{method:?} {folder}: {said}");
+            }
+        }
+        if has("cargo") {
+            for (name, more) in [("a", "b = { path = '../b' }"), ("b", "")] {
+                let text = format!("[package]\nname = '{name}'\nversion = '0.1.0'\n[dependencies]\n{more}\n");
+                std::fs::write(place.top.join(name).join("Cargo.toml"), text).unwrap();
+                std::fs::write(place.top.join(name).join("src/lib.rs"), "").unwrap();
+            }
+            set("a", "cargo generate-lockfile --offline", false);
+            let said = set("a", "cargo metadata --offline --format-version 1", true);
+            assert!(said.contains("../b") || said.contains("\"b\""), "{method:?}: {said}");
+        }
+        if has("python3") {
+            assert!(set("main", "python3 -c 'import json, ssl; print(1 + 1)'", true).ends_with("2\n"));
+        }
+        if has("node") {
+            assert!(
+                set("main", "node -e 'console.log(require(\"os\").EOL.length + 1)'", true).ends_with("2\n")
+            );
+        }
+    }
+}
+
+/// What was not seen is found in the words of a command that failed.
+#[test]
+fn a_path_that_is_not_seen_is_found_in_an_output() {
+    let place = Place::new();
+    let (work, scratch) = (place.top.join("work"), place.top.join("scratch"));
+    std::fs::write(work.join("file"), "text").unwrap();
+    std::os::unix::fs::symlink("../outside/old", work.join("link")).unwrap();
+    let policy = Policy::new(Profile::Read, &work, &scratch, Some(&place.top.join("home")));
+    let old = place.top.join("outside/old").display().to_string();
+    for (output, found) in [
+        ("cat: ../outside/old: Permission denied", true),
+        ("cat: link: Permission denied", true),
+        ("EACCES: permission denied, open '../outside/old'", true),
+        ("error: failed to read `../outside/old`\n\nCaused by:\n  Permission denied (os error 13)", true),
+        ("cat: ../outside/old: No such file or directory", true),
+        ("looking at ../outside/old\ncat: x: No such file or directory", false),
+        ("cat: ../outside/new: No such file or directory", false),
+        ("./file: Permission denied", false),
+    ] {
+        let unseen = unseen_in(&policy, output, &work);
+        assert_eq!(unseen.as_ref(), Some(&old).filter(|_| found), "{output}");
+    }
 }
 
 #[test]

@@ -57,7 +57,7 @@ mod supervisor;
 pub use confine::{Confined, FileGuards, Method, SessionSandbox, confined};
 pub use confinement::Confinement;
 pub use hard_links::HardLinks;
-pub use policy::{Network, Policy, Profile};
+pub use policy::{Network, Policy, Profile, Variables};
 pub use probe::{Capability, Held, self_test, self_test_cached};
 pub use proxy::{Domains, Proxy};
 

@@ -1,6 +1,6 @@
 //! The profile of Seatbelt, which confines on macOS through `sandbox-exec`. Nothing here was tried on a Mac yet.
 //!
-//! A later rule wins over an earlier one. So everything is denied, then reading and the writable folders are permitted,
+//! A later rule wins over an earlier one. So everything is denied, then what is seen and the writable folders are permitted,
 //! then what is protected and hidden is denied.
 //!
 //! Paths are parameters of the profile and not part of its text: whatever a folder is called, it cannot add a rule. Only
@@ -27,7 +27,6 @@ const BASE: &str = "\
   (global-name \"com.apple.system.opendirectoryd.libinfo\")
   (global-name \"com.apple.system.notification_center\")
   (global-name \"com.apple.logd\"))
-(allow file-read*)
 (allow file-write-data
   (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\") (literal \"/dev/ptmx\")
   (regex #\"^/dev/ttys[0-9]+$\"))
@@ -68,6 +67,7 @@ impl SeatbeltProfile {
             Profile::Read | Profile::Workspace => {
                 profile.text.push_str("(deny default)\n");
                 profile.text.push_str(BASE);
+                profile.read(policy)?;
                 for folder in &writable {
                     profile.rule("allow file-write*", "subpath", folder)?;
                 }
@@ -84,6 +84,23 @@ impl SeatbeltProfile {
             }
         }
         Some(profile)
+    }
+
+    /// What is seen. The attributes of files, without which no path is resolved, and the names in `/` always are.
+    fn read(&mut self, policy: &Policy) -> Option<()> {
+        let sight = policy.sight();
+        if sight.closed.is_empty() && sight.open == [PathBuf::from("/")] {
+            self.text.push_str("(allow file-read*)\n");
+            return Some(());
+        }
+        self.text
+            .push_str("(allow file-read-metadata)\n(allow file-read* (literal \"/\") (subpath \"/dev\"))\n");
+        let mut all: Vec<(&PathBuf, &str)> =
+            sight.open.iter().map(|path| (path, "allow file-read*")).collect();
+        all.extend(sight.closed.iter().map(|path| (path, "deny file-read-data file-read-xattr")));
+        // From the outside to the inside.
+        all.sort();
+        all.into_iter().try_for_each(|(path, what)| self.rule(what, "subpath", path))
     }
 
     fn network(&mut self, policy: &Policy) {

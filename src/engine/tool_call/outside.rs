@@ -27,8 +27,9 @@ struct Words {
 }
 
 const READ: Words = Words {
-    reason: "it failed in the sandbox, where commands that run without asking can only read",
-    ran: "It ran in the sandbox, as commands that only read do: it could not write, use the network or read secrets.",
+    reason: "it failed in the sandbox, where commands that run without asking can only read the workspace and the system",
+    ran: "It ran in the sandbox, as commands that only read do: it could not write, use the network, or read secrets and \
+          files outside the workspace and the system. `read_file` can ask for such a file.",
     outside: "",
 };
 

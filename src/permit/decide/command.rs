@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tiller_protocol::{AskReason, Profile};
 
-use crate::decide::{Need, Policy, ReadOnlyRun, Request, folders, instructions, read_only};
+use crate::decide::{Need, Policy, ReadOnlyRun, Request, folders, instructions, narrowed_reads, read_only};
 use crate::paths::Roots;
 use crate::paths::touched::{self, PathMatch};
 use crate::read_only::{
@@ -93,6 +93,9 @@ fn by_words(
         match place(policy, &places, shell).check(&needs, false) {
             Ok(variables) => {
                 let needs_sandbox = needs.contains(&Requirement::Sandbox);
+                if let Some(rule) = narrowed_reads(policy, request.agent).filter(|_| needs_sandbox) {
+                    return ask(format!("{}: the command could read these files", rule.words()).into(), None);
+                }
                 return Need::ReadOnly(ReadOnlyRun { variables, needs_sandbox });
             }
             Err(why) => steered = Some(why),

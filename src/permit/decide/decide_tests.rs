@@ -610,8 +610,19 @@ fn a_script_runs_unasked_where_it_can_only_read() {
     }
     let rule =
         |effect, text: &str| Rule::parse(effect, Source::User, text, &crate::testing::tools()).unwrap();
+    for effect in [Effect::Deny, Effect::Ask] {
+        let mut narrowed = policy.clone();
+        narrowed.rules.push(rule(effect, "terminal(curl *)"));
+        assert_eq!(reads(&narrowed, Profile::Ask), Some(true), "about commands");
+        narrowed.rules.push(rule(effect, "read_file(*.pem)"));
+        assert_eq!(
+            judge(&narrowed, Profile::Ask).strictness(),
+            1,
+            "{effect:?} holds for what a script reads"
+        );
+        assert_eq!(reads(&narrowed, Profile::Full), Some(false), "the mode allows it");
+    }
     policy.rules.push(rule(Effect::Deny, "read_file(*.pem)"));
-    assert_eq!(judge(&policy, Profile::Ask).strictness(), 1, "a denial denies everywhere");
     policy.rules.push(rule(Effect::Allow, "execute_code"));
     assert_eq!(reads(&policy, Profile::Ask), Some(false), "allowed by its name");
     policy.rules.push(rule(Effect::Deny, "execute_code(*print*)"));

@@ -345,8 +345,8 @@ fn store(policy: &Policy, request: &Request<'_>, access: &Access, path: Option<&
 }
 
 /// A script runs unasked where the sandbox lets it only read; a rule for its tool, and `full`, let it also write in the
-/// workspace. Where a rule denies reading files it asks, since what it reads by itself is not judged. The calls that it
-/// makes are judged one by one in any case.
+/// workspace. Where a rule denies or asks about reading files it asks, since what it reads by itself is not judged. The calls
+/// that it makes are judged one by one in any case.
 fn script(policy: &Policy, request: &Request<'_>, code: &str) -> Need {
     let access = Access::Script { code: code.to_owned() };
     let full = (request.profile == Profile::Full).then_some("full mode");
@@ -356,14 +356,21 @@ fn script(policy: &Policy, request: &Request<'_>, code: &str) -> Need {
     let Need::Ask { rule: AskReason::NoRule, risk, effects, always } = need else {
         return instructions::beside(need, instructs);
     };
-    let narrows =
-        |r: &&crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(PathUse::Read);
-    let rule = match policy.rules.rules().iter().find(narrows) {
+    let rule = match narrowed_reads(policy, request.agent) {
         _ if !(policy.sandboxed)() => "this system has no sandbox for scripts".to_owned(),
         Some(rule) => format!("{}: a script could read these files", rule.words()),
         None => return Need::ReadOnly(ReadOnlyRun { needs_sandbox: true, ..ReadOnlyRun::default() }),
     };
     instructions::beside(Need::Ask { rule: rule.into(), risk, effects, always }, instructs)
+}
+
+/// The first rule by which not every file of the workspace is read without a question. What runs unasked and reads files that
+/// its words do not name, asks then.
+pub(crate) fn narrowed_reads<'p>(policy: &'p Policy, agent: &str) -> Option<&'p Rule> {
+    let narrows = |r: &&Rule| {
+        matches!(r.effect, Effect::Deny | Effect::Ask) && r.is_for(agent) && r.narrows_paths(PathUse::Read)
+    };
+    policy.rules.rules().iter().find(narrows)
 }
 
 /// Looking at a process that Tiller started, or ending it, is free; writing to it is like running a command.

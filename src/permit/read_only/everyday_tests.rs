@@ -134,6 +134,27 @@ fn what_needs_the_sandbox_is_marked_and_runs_nowhere_else() {
     assert!(!crate::is_read_only(&policy, &access("cargo tree")));
 }
 
+/// What a recipe, a plugin or a wrapper of the compiler reads stands in no word of the command.
+#[test]
+fn rules_about_reading_hold_for_what_runs_the_projects_programs() {
+    let tmp = tempfile::tempdir().unwrap();
+    for effect in [crate::Effect::Deny, crate::Effect::Ask] {
+        let mut policy = workspace(tmp.path(), true);
+        let rule =
+            |text: &str| crate::Rule::parse(effect, crate::Source::User, text, &crate::testing::tools());
+        let run = |policy: &Policy| {
+            ["make -n", "cargo metadata", "npm ls", "ls && make -n all"].map(|command| asks(policy, command))
+        };
+        policy.rules.push(rule("terminal(curl *)").unwrap());
+        assert_eq!(run(&policy), [false; 4], "{effect:?} about other commands");
+        policy.rules.push(rule("read_file(*.pem)").unwrap().for_agent("other"));
+        assert_eq!(run(&policy), [false; 4], "{effect:?} for another agent");
+        policy.rules.push(rule("read_file(*.pem)").unwrap());
+        assert_eq!(run(&policy), [true; 4], "{effect:?}");
+        assert!(!asks(&policy, "ls -la"), "{effect:?}");
+    }
+}
+
 /// Rules that deny reading hold for names that a loop or find supplies.
 #[test]
 fn denied_files_stay_denied_in_loops_and_under_find() {

@@ -1,7 +1,7 @@
 //! Landlock: which folders may be read and written, TCP, signals and abstract sockets.
 //!
-//! Rules only allow, and a rule for a folder holds for everything below it. So what is hidden is left out: the folders
-//! on the way to it get rules for each of their other entries. What is protected inside a writable folder cannot be
+//! Rules only allow, and a rule for a folder holds for everything below it. So what is not seen gets none, and what is
+//! hidden in an open folder is left out: the folders on the way to it get rules for each of their other entries. What is protected inside a writable folder cannot be
 //! expressed (see [`crate::quarantine`]).
 
 use std::os::fd::OwnedFd;
@@ -45,10 +45,14 @@ pub(crate) fn restrict(policy: &Policy, namespaces: bool) -> Result<(), SandboxE
         rules = rules.handle_access(AccessNet::from_all(TESTED)).map_err(failed)?;
     }
     let rules = rules.scope(Scope::from_all(TESTED)).map_err(failed)?.create().map_err(failed)?;
+    let sight = policy.sight();
     let mut tree = Tree { rules: Some(rules), hidden: policy.hidden_paths() };
+    tree.hidden.extend(sight.closed);
     tree.hidden.push(PathBuf::from("/dev"));
     let read = AccessFs::from_read(TESTED);
-    tree.read(Path::new("/"))?;
+    for path in &sight.open {
+        tree.read(path)?;
+    }
     let devices = read | AccessFs::WriteFile | AccessFs::IoctlDev | AccessFs::Truncate;
     tree.allow(Path::new("/dev"), AccessFs::ReadDir.into())?;
     for path in DEVICES {

@@ -46,21 +46,11 @@ fn modules(folder: &Path, all: &mut Vec<PathBuf>) {
 
 /// What this file of settings includes, and the folder of hooks that it names.
 fn configuration(file: &Path, git: &Path, depth: u32, all: &mut Vec<PathBuf>) {
-    let Ok(text) = std::fs::read(file) else { return };
-    let mut section = String::new();
-    for line in String::from_utf8_lossy(&text).lines() {
-        let line = line.trim();
-        if let Some(head) = line.strip_prefix('[') {
-            section = head.split([' ', ']']).next().unwrap_or_default().to_lowercase();
-        }
-        // A setting may stand on the line of its section.
-        let setting = line.rsplit_once(']').filter(|_| line.starts_with('[')).map_or(line, |(_, rest)| rest);
-        let Some((name, value)) = setting.split_once('=') else { continue };
-        let value = value.trim().trim_matches('"');
-        let path = match (section.as_str(), name.trim().to_lowercase().as_str()) {
-            ("include" | "includeif", "path") => resolve(value, file.parent().unwrap_or(git)),
+    for (section, name, value) in settings(file) {
+        let path = match (section.as_str(), name.as_str()) {
+            ("include" | "includeif", "path") => resolve(&value, file.parent().unwrap_or(git)),
             // Relative to the folder in which hooks run.
-            ("core", "hookspath") => resolve(value, git.parent().unwrap_or(git)),
+            ("core", "hookspath") => resolve(&value, git.parent().unwrap_or(git)),
             _ => continue,
         };
         let included = section != "core";
@@ -71,6 +61,51 @@ fn configuration(file: &Path, git: &Path, depth: u32, all: &mut Vec<PathBuf>) {
             all.push(path);
         }
     }
+}
+
+/// Files that git reads because this file of the person's settings, or one that it includes, names them.
+pub(crate) fn named(file: &Path) -> Vec<PathBuf> {
+    fn look(file: &Path, depth: u32, all: &mut Vec<PathBuf>) {
+        for (section, name, value) in settings(file) {
+            let path = resolve(&value, file.parent().unwrap_or(file));
+            match (section.as_str(), name.as_str()) {
+                ("include" | "includeif", "path") if depth > 0 && !all.contains(&path) => {
+                    all.push(path.clone());
+                    look(&path, depth - 1, all);
+                }
+                ("core", "attributesfile" | "excludesfile")
+                | ("commit", "template")
+                | ("mailmap", "file") => {
+                    all.push(path);
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut all = Vec::new();
+    look(file, DEPTH, &mut all);
+    // No setting of these opens a folder.
+    all.retain(|path| path.is_file());
+    all
+}
+
+/// The settings of a file: section, name, value.
+fn settings(file: &Path) -> Vec<(String, String, String)> {
+    let Ok(text) = std::fs::read(file) else { return Vec::new() };
+    let (mut section, mut all) = (String::new(), Vec::new());
+    for line in String::from_utf8_lossy(&text).lines() {
+        let line = line.trim();
+        if let Some(head) = line.strip_prefix('[') {
+            section = head.split([' ', ']']).next().unwrap_or_default().to_lowercase();
+        }
+        // A setting may stand on the line of its section.
+        let setting = line.rsplit_once(']').filter(|_| line.starts_with('[')).map_or(line, |(_, rest)| rest);
+        if let Some((name, value)) = setting.split_once('=') {
+            let value = value.trim().trim_matches('"').to_owned();
+            all.push((section.clone(), name.trim().to_lowercase(), value));
+        }
+    }
+    all
 }
 
 fn resolve(value: &str, folder: &Path) -> PathBuf {

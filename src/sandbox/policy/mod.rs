@@ -2,6 +2,9 @@
 
 mod git_files;
 mod paths;
+pub(crate) mod project;
+mod sight;
+mod tools;
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -10,12 +13,14 @@ use serde::{Deserialize, Serialize};
 use tiller_protocol::secret_paths;
 
 use paths::Paths;
+pub(crate) use sight::Sight;
+pub use tools::Variables;
 
 /// How much a command may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// It writes nowhere but in the scratch folder.
+    /// It writes nowhere but in the scratch folder, and reads the system, the workspace and [`Policy::reads`] only.
     Read,
     /// It also writes in the workspace and in [`Policy::writable`].
     Workspace,
@@ -57,6 +62,8 @@ pub struct Policy {
     pub own: Vec<PathBuf>,
     /// Secrets that must not be read.
     pub hidden: Vec<PathBuf>,
+    #[serde(default)]
+    pub reads: Reads,
     /// Folders below `/tmp` that the command needs, by their real paths. A sandbox with a private `/tmp` shows them read-only.
     #[serde(default)]
     pub(crate) needed: Vec<PathBuf>,
@@ -82,6 +89,18 @@ pub struct Policy {
     /// What the lists above come to, once they were looked up: they are empty then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) paths: Option<Box<Paths>>,
+}
+
+/// What commands see beside the workspace and the system, and what they do not see.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reads {
+    /// Folders that are not seen, though they lie in one that is: of Tiller.
+    pub private: Vec<PathBuf>,
+    home: Option<PathBuf>,
+    /// Tool chains, fonts and git's configuration. These and the following are for [`Profile::Read`].
+    tools: Vec<PathBuf>,
+    /// What belongs to the project elsewhere.
+    pub(crate) project: Vec<PathBuf>,
 }
 
 /// A port on loopback on which the proxy listens.
@@ -157,6 +176,7 @@ impl Policy {
             protected,
             own: Vec::new(),
             hidden,
+            reads: Reads { home: home.map(Path::to_owned), ..Reads::default() },
             needed: Vec::new(),
             network: Network::Off,
             variables: Vec::new(),
@@ -167,6 +187,25 @@ impl Policy {
             only_reads_workspace: false,
             paths: None,
         }
+        .with_tools(&|_| None)
+    }
+
+    /// The same policy with the tool chains and programs that these variables name, for what only reads.
+    #[must_use]
+    pub fn with_tools(mut self, variables: Variables<'_>) -> Self {
+        if self.profile == Profile::Read {
+            self.reads.tools = tools::of(self.reads.home.as_deref(), variables);
+        }
+        self
+    }
+
+    /// The same policy with what belongs to its workspace elsewhere, for what only reads. Reads manifests.
+    #[must_use]
+    pub fn with_project(mut self) -> Self {
+        if self.profile == Profile::Read {
+            self.reads.project = project::beside(&self.workspace, self.reads.home.as_deref());
+        }
+        self
     }
 
     /// Whether the supervisor does the calls for servers and connections on loopback: the command has no network of its own,
@@ -194,7 +233,16 @@ impl Policy {
         }
         let none = Vec::new;
         let paths = Some(Box::new(Paths::of(self)));
-        Self { paths, writable: none(), protected: none(), own: none(), hidden: none(), ..self.clone() }
+        let reads = Reads::default();
+        Self {
+            paths,
+            writable: none(),
+            protected: none(),
+            own: none(),
+            hidden: none(),
+            reads,
+            ..self.clone()
+        }
     }
 
     fn paths(&self) -> Cow<'_, Paths> {
@@ -226,6 +274,11 @@ impl Policy {
     /// The hidden paths that exist, by their real paths. A path that contains a writable folder cannot be hidden.
     pub fn hidden_paths(&self) -> Vec<PathBuf> {
         self.paths().hidden.clone()
+    }
+
+    /// Which parts of the file system the command sees.
+    pub(crate) fn sight(&self) -> Sight {
+        self.paths().sight.clone()
     }
 }
 

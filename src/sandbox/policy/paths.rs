@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Policy, Profile, SSH, shared_git_folder};
+use super::{Policy, Profile, SSH, Sight, shared_git_folder};
 
 /// What a policy comes to on this system, by real paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,8 @@ pub(crate) struct Paths {
     pub own: Vec<PathBuf>,
     /// What exists and must not be read.
     pub hidden: Vec<PathBuf>,
+    /// Which parts of the file system are seen at all.
+    pub sight: Sight,
 }
 
 impl Paths {
@@ -42,13 +44,21 @@ impl Paths {
         own.retain(|path| inside(path));
         let mut hidden: Vec<PathBuf> = policy.hidden.iter().filter_map(|path| files.find(path)).collect();
         hidden.retain(|path| !writable.iter().any(|folder| folder.starts_with(path)));
+        let mut sight = Sight::of(policy, &writable, shared.as_deref(), files);
+        if policy.profile == Profile::Read {
+            hidden.retain(|path| sight.sees(path));
+        }
+        // What is closed as a whole is hidden as a secret is.
+        let open = std::mem::take(&mut sight.open);
+        hidden.extend(sight.closed.extract_if(.., |path| !open.iter().any(|open| open.starts_with(&*path))));
+        sight.open = open;
         let user = rustix::process::geteuid();
         hidden.retain(|path| !hidden_anyway(path, user.as_raw()));
         for list in [&mut own, &mut hidden] {
             list.sort();
             list.dedup();
         }
-        Self { writable, protected, settings, own, hidden }
+        Self { writable, protected, settings, own, hidden, sight }
     }
 }
 
@@ -136,17 +146,19 @@ fn settings(
 
 /// Resolves paths, each folder once.
 #[derive(Debug, Default)]
-struct LookUp {
+pub(super) struct LookUp {
     /// The real paths of what was looked up; `None`: it is not there.
     found: HashMap<PathBuf, Option<PathBuf>>,
     files: HashMap<PathBuf, bool>,
+    /// Links that were met, and where they lead.
+    pub(super) links: Vec<(PathBuf, PathBuf)>,
     /// Questions to the file system; a link counts as one.
     asked: Cell<usize>,
 }
 
 impl LookUp {
     /// The path without links; `None`: nothing is there, or it leads nowhere.
-    fn find(&mut self, path: &Path) -> Option<PathBuf> {
+    pub(super) fn find(&mut self, path: &Path) -> Option<PathBuf> {
         if let Some(known) = self.found.get(path) {
             return known.clone();
         }
@@ -167,7 +179,12 @@ impl LookUp {
         let path = self.find(parent)?.join(name);
         self.asked.set(self.asked.get() + 1);
         let meta = path.symlink_metadata().ok()?;
-        if meta.is_symlink() { self.resolve(&path) } else { Some(path) }
+        if !meta.is_symlink() {
+            return Some(path);
+        }
+        let found = self.resolve(&path)?;
+        self.links.push((path, found.clone()));
+        Some(found)
     }
 
     /// By the system.

@@ -57,6 +57,58 @@ fn a_script_that_was_not_approved_only_reads() {
     assert!(!place.work.join("x.txt").exists());
 }
 
+/// What a script sees in each mode: unasked the workspace alone, in AUTO the home folder too; never Tiller's database.
+#[test]
+fn a_script_sees_no_more_than_its_mode_shows() {
+    let code = "import os\nhome = os.environ['HOME']\n\
+                for name in ('a.txt', home + '/notes', home + '/.ssh/id', home + '/.gitconfig', '../tiller/data/tiller.db'):\n\
+                \x20   try:\n        open(name, 'rb').read()\n        print('read', name)\n    except OSError:\n        print('kept', name)\n";
+    let server = server(code);
+    let bubblewrap = std::env::var("TILLER_TEST_BUBBLEWRAP").ok();
+    for way in [bubblewrap, Some("none".to_owned())] {
+        let mut place = Place::anthropic(&server);
+        if !able(&place) {
+            return;
+        }
+        if let Some(way) = way {
+            place.set("TILLER_TEST_BUBBLEWRAP", &way);
+        }
+        place.file("a.txt", "the content\n");
+        std::fs::create_dir(place.user.join(".ssh")).unwrap();
+        for name in ["notes", ".ssh/id", ".gitconfig"] {
+            std::fs::write(place.user.join(name), "").unwrap();
+        }
+        for (mode, notes) in [
+            ("read-only", None),
+            ("plan", None),
+            ("ask", Some(false)),
+            ("auto-edit", Some(false)),
+            ("full", Some(true)),
+        ] {
+            let out = place.run(&["exec", "--profile", mode, "go"]);
+            let said = format!("{}{}", out.stdout, out.stderr);
+            assert!(place.home.join("data/tiller.db").exists());
+            let read = |name: &str| {
+                let (yes, no) =
+                    (said.contains(&format!("read {name}")), said.contains(&format!("kept {name}")));
+                assert!(yes != no || notes.is_none() && !yes, "{mode}: {name}: {said}");
+                (yes || no).then_some(yes)
+            };
+            let notes_file = place.user.join("notes").display().to_string();
+            assert_eq!(read(&notes_file), notes, "{mode}: {said}");
+            let ran = notes.is_some();
+            for (name, seen) in [
+                ("a.txt".to_owned(), true),
+                (place.user.join(".gitconfig").display().to_string(), true),
+                (place.user.join(".ssh/id").display().to_string(), false),
+                ("../tiller/data/tiller.db".to_owned(), false),
+            ] {
+                assert_eq!(read(&name), ran.then_some(seen), "{mode}: {said}");
+            }
+        }
+    }
+}
+
 /// In AUTO it writes in the workspace, where the protected names stay as they are.
 #[test]
 fn in_auto_a_script_writes_in_the_workspace_and_no_protected_name() {

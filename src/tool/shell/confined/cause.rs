@@ -17,6 +17,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("temporary failure in name resolution", NETWORK),
     ("eai_again", NETWORK),
 ];
+/// What programs print where a file is not there.
+const MISSING: &[&str] = &["no such file", "enoent"];
 const FILE: &str = "access to a file";
 const NETWORK: &str = "the network";
 
@@ -78,8 +80,15 @@ pub(crate) fn find(
         cx.block();
         return actions;
     }
+    let hidden = || {
+        let folder = cx.state.shells.folder(cx);
+        let path = confiner.hidden_in(output, &cx.workspace.root, &folder);
+        path.map(|path| format!("reading {path}"))
+    };
     let likely = match shown(&text) {
-        Some(FILE) if refusals.known => confiner.hidden_in(output).map(|path| format!("reading {path}")),
+        Some(FILE) if refusals.known => hidden(),
+        // In namespaces of its own a command does not find what it does not see.
+        None if MISSING.iter().any(|words| text.contains(words)) => hidden(),
         Some(NETWORK) if refusals.known => None,
         what => what.map(str::to_owned),
     };

@@ -55,8 +55,9 @@ pub trait Confiner: Send + Sync + std::fmt::Debug {
         self.confine(launch, workspace, scratch)
     }
 
-    /// The first path of a file hidden from what this confines that stands in the output of a command.
-    fn hidden_in(&self, _output: &str) -> Option<String> {
+    /// The first path of a file hidden from what this confines that stands in the output of a command that failed. The agent
+    /// works in `workspace`, the command ran in `folder`.
+    fn hidden_in(&self, _output: &str, _workspace: &Path, _folder: &Path) -> Option<String> {
         None
     }
 

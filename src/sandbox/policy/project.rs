@@ -1,0 +1,311 @@
+//! What belongs to a project although it lies outside of its folder: the repository around it, the workspace of packages that
+//! it is a member of, and the folders that its manifests name as dependencies.
+//!
+//! A folder counts if it holds a manifest itself. Read once for a session, at its start: an agent that changes a manifest
+//! opens nothing by that.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// Manifests that are read, and bytes of one.
+const MANIFESTS: usize = 300;
+const BYTES: u64 = 1 << 20;
+/// Folders that one pattern of members stands for.
+const MEMBERS: usize = 2_000;
+
+/// Files of the folders above a project that its tools read there.
+const ABOVE: &[&str] = &[
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".gitattributes",
+    ".gitignore",
+    "Cargo.lock",
+    "Cargo.toml",
+    "go.work",
+    "go.work.sum",
+    "package-lock.json",
+    "package.json",
+    "pnpm-lock.yaml",
+    "pnpm-workspace.yaml",
+    "pyproject.toml",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    "tsconfig.base.json",
+    "tsconfig.json",
+    "yarn.lock",
+];
+
+/// Temporary folders, which everybody shares.
+const SHARED: &[&str] = &["/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/dev/shm"];
+
+/// A kind of manifest.
+struct Kind {
+    name: &'static str,
+    /// The folders that it names; with `*` for some names.
+    named: fn(&str) -> Vec<String>,
+}
+
+const KINDS: &[Kind] = &[
+    Kind { name: "Cargo.toml", named: toml_paths },
+    Kind { name: "pyproject.toml", named: toml_paths },
+    Kind { name: "package.json", named: package_json },
+    Kind { name: "pnpm-workspace.yaml", named: pnpm },
+    Kind { name: "go.mod", named: go },
+    Kind { name: "go.work", named: go },
+];
+
+/// Files and folders outside of `workspace` that belong to it.
+pub(crate) fn beside(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut search = Search { workspace, home, seen: HashSet::new(), found: Vec::new() };
+    let mut repository = workspace.join(".git").symlink_metadata().is_ok();
+    for above in workspace.ancestors().skip(1) {
+        if search.is_too_high(above) {
+            break;
+        }
+        search.found.extend(ABOVE.iter().map(|name| above.join(name)).filter(|path| path.exists()));
+        if above.join("package.json").is_file() {
+            search.found.push(above.join("node_modules"));
+        }
+        let git = above.join(".git");
+        if !repository && git.symlink_metadata().is_ok() {
+            repository = true;
+            search.found.extend(super::shared_git_folder(above));
+            search.found.extend(submodule(above));
+            search.found.push(git);
+        }
+        search.visit(above);
+    }
+    search.visit(workspace);
+    search.found.sort();
+    search.found.dedup();
+    search.found
+}
+
+/// The repository of a submodule, which lies in that of the project around it. It counts only if its configuration names
+/// this folder.
+pub(super) fn submodule(workspace: &Path) -> Option<PathBuf> {
+    let text = read(&workspace.join(".git"))?;
+    let git = workspace.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let config = read(&git.join("config"))?;
+    let worktree =
+        config.lines().find_map(|line| line.trim().strip_prefix("worktree")?.trim().strip_prefix('='))?;
+    let back = git.join(worktree.trim().trim_matches('"')).canonicalize().ok()?;
+    (back == workspace.canonicalize().ok()?).then_some(git)
+}
+
+struct Search<'a> {
+    workspace: &'a Path,
+    home: Option<&'a Path>,
+    /// Folders whose manifests were read.
+    seen: HashSet<PathBuf>,
+    found: Vec<PathBuf>,
+}
+
+impl Search<'_> {
+    /// Whether a folder holds what is nobody's project alone.
+    fn is_too_high(&self, folder: &Path) -> bool {
+        folder.parent().is_none()
+            || self.home.is_some_and(|home| home.starts_with(folder))
+            || SHARED.iter().any(|shared| folder == Path::new(shared))
+    }
+
+    /// Reads the manifests of a folder, and of those that they name.
+    fn visit(&mut self, folder: &Path) {
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            if self.seen.len() >= MANIFESTS || !self.seen.insert(folder.clone()) {
+                continue;
+            }
+            for kind in KINDS {
+                let Some(text) = read(&folder.join(kind.name)) else { continue };
+                for named in (kind.named)(&text) {
+                    for member in expand(&folder, &named) {
+                        folders.extend(self.take(&member));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A folder that a manifest names, if it holds a package.
+    fn take(&mut self, named: &Path) -> Option<PathBuf> {
+        let folder = named.canonicalize().ok()?;
+        let package = KINDS.iter().any(|kind| folder.join(kind.name).is_file());
+        if !package || self.is_too_high(&folder) {
+            return None;
+        }
+        if !folder.starts_with(self.workspace) {
+            self.found.push(folder.clone());
+        }
+        Some(folder)
+    }
+}
+
+fn read(path: &Path) -> Option<String> {
+    use std::io::Read;
+    let meta = path.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= BYTES)?;
+    let mut text = String::with_capacity(meta.len() as usize);
+    std::fs::File::open(path).ok()?.take(BYTES).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// The folders that a pattern stands for.
+fn expand(folder: &Path, pattern: &str) -> Vec<PathBuf> {
+    let mut all = vec![if pattern.starts_with('/') { PathBuf::from("/") } else { folder.to_owned() }];
+    for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        let Some((before, after)) = part.split_once('*') else {
+            all.iter_mut().for_each(|path| path.push(part));
+            continue;
+        };
+        let fits = |name: &str| name.starts_with(before) && name.ends_with(after.trim_start_matches('*'));
+        let mut next = Vec::new();
+        for folder in &all {
+            let names =
+                std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+            next.extend(names.filter(|name| name.to_str().is_some_and(fits)).map(|name| folder.join(name)));
+        }
+        if part == "**" {
+            next.append(&mut all);
+        }
+        next.truncate(MEMBERS);
+        all = next;
+    }
+    all
+}
+
+/// Every `path` and every member of a workspace, wherever it stands.
+fn toml_paths(text: &str) -> Vec<String> {
+    fn walk(value: &toml::Value, all: &mut Vec<String>) {
+        match value {
+            toml::Value::Table(table) => {
+                for (name, value) in table {
+                    match (name.as_str(), value) {
+                        ("path", toml::Value::String(path)) => all.push(path.clone()),
+                        ("members", toml::Value::Array(members)) => {
+                            all.extend(
+                                members.iter().filter_map(|member| member.as_str().map(str::to_owned)),
+                            );
+                        }
+                        _ => walk(value, all),
+                    }
+                }
+            }
+            toml::Value::Array(values) => values.iter().for_each(|value| walk(value, all)),
+            _ => {}
+        }
+    }
+    let mut all = Vec::new();
+    if let Ok(table) = text.parse::<toml::Table>() {
+        walk(&toml::Value::Table(table), &mut all);
+    }
+    all
+}
+
+/// Dependencies on folders, and the members of a workspace.
+fn package_json(text: &str) -> Vec<String> {
+    let Ok(value) = serde_json::from_str::<serde_json::Value>(text) else { return Vec::new() };
+    let dependencies =
+        ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "resolutions"]
+            .into_iter()
+            .filter_map(|kind| value.get(kind)?.as_object())
+            .flat_map(|all| all.values().filter_map(serde_json::Value::as_str))
+            .filter_map(|from| {
+                ["file:", "link:", "portal:"].into_iter().find_map(|scheme| from.strip_prefix(scheme))
+            });
+    let workspaces = value.get("workspaces");
+    let members = workspaces.and_then(|w| w.as_array().or_else(|| w.get("packages")?.as_array()));
+    let members = members.into_iter().flatten().filter_map(serde_json::Value::as_str);
+    dependencies.chain(members).map(str::to_owned).collect()
+}
+
+/// The list `packages`.
+fn pnpm(text: &str) -> Vec<String> {
+    let lines = text.lines().skip_while(|line| !line.starts_with("packages:")).skip(1);
+    let items = lines.map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let items = items.map_while(|line| line.strip_prefix('-'));
+    items.map(|item| item.trim().trim_matches(['\'', '"']).to_owned()).collect()
+}
+
+/// What `replace` and `use` name.
+fn go(text: &str) -> Vec<String> {
+    let words = text.lines().filter_map(|line| line.split("//").next()?.split_whitespace().last());
+    let folders = words.map(|word| word.trim_matches('"'));
+    folders.filter(|word| word.starts_with(['.', '/'])).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(path: &Path, text: &str) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn what_manifests_name_belongs_to_the_project() {
+        let tmp = tempfile::tempdir().unwrap();
+        let home = tmp.path().canonicalize().unwrap();
+        let at = |name: &str| home.join("src").join(name);
+        let mut expected = Vec::new();
+        for (file, text, named) in [
+            ("Cargo.toml", "[dependencies]\na = { path = '../rust' }", "rust/Cargo.toml"),
+            ("pyproject.toml", "[tool.uv.sources]\nb = { path = '../python' }", "python/pyproject.toml"),
+            ("package.json", r#"{"devDependencies": {"c": "file:../node"}}"#, "node/package.json"),
+            ("go.mod", "module x\nreplace d => ../go // note\n", "go/go.mod"),
+            ("pnpm-workspace.yaml", "packages:\n  - '../pn*'\nother: 1\n", "pnpm/package.json"),
+        ] {
+            write(&at("work").join(file), text);
+            write(&at(named), "");
+            expected.push(at(named).parent().unwrap().to_owned());
+        }
+        // By a dependency, and without a manifest of its own.
+        write(
+            &at("rust/Cargo.toml"),
+            "[target.x.dependencies.e]\npath = '../deep'\n[y]\npath = '../notes'\n",
+        );
+        write(&at("deep/Cargo.toml"), "");
+        write(&at("notes/diary"), "");
+        write(&at("other/Cargo.toml"), "");
+        // These name what holds everything.
+        write(&home.join("Cargo.toml"), "");
+        write(&at("deep/Cargo.toml"), "x = { path = '../..' }\ny = { path = '/' }");
+        expected.push(at("deep"));
+        expected.sort();
+        assert_eq!(beside(&at("work"), Some(&home)), expected);
+    }
+
+    #[test]
+    fn a_member_finds_its_workspace_and_the_repository_around_it() {
+        let tmp = tempfile::tempdir().unwrap();
+        let home = tmp.path().canonicalize().unwrap();
+        let at = |name: &str| home.join("mono").join(name);
+        for (file, text) in [
+            ("package.json", r#"{"workspaces": ["packages/*"]}"#),
+            ("packages/a/package.json", "{}"),
+            ("packages/b/package.json", "{}"),
+            ("packages/notes/diary", ""),
+            ("node_modules/x/package.json", "{}"),
+            ("private/diary", ""),
+            (".git/HEAD", ""),
+        ] {
+            write(&at(file), text);
+        }
+        write(&home.join(".git/HEAD"), "");
+        write(&home.join("package.json"), "{}");
+        let expected = [".git", "node_modules", "package.json", "packages/b"].map(at);
+        assert_eq!(beside(&at("packages/a"), Some(&home)), expected);
+    }
+
+    #[test]
+    fn a_submodule_reads_its_repository_only_if_that_names_it() {
+        let tmp = tempfile::tempdir().unwrap();
+        let top = tmp.path().canonicalize().unwrap();
+        write(&top.join("sub/.git"), "gitdir: ../.git/modules/sub\n");
+        write(&top.join(".git/modules/sub/config"), "[core]\n\tworktree = ../../../other\n");
+        std::fs::create_dir(top.join("other")).unwrap();
+        assert_eq!(submodule(&top.join("sub")), None);
+        write(&top.join(".git/modules/sub/config"), "[core]\n\tworktree = ../../../sub\n");
+        assert_eq!(submodule(&top.join("sub")), Some(top.join(".git/modules/sub")));
+    }
+}
