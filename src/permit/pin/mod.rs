@@ -1,0 +1,183 @@
+//! The content of what a command runs, so that a yes is for this content.
+//!
+//! A command line is taken apart; each file that it names, runs or sources is found, through links and folders that it changes to,
+//! and so are the files that those run. Where something stays open (`make`, `python3 -m`, words that are computed), all files of the
+//! folder that could run stand for it.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `find` | the files that a command runs |
+//! | `words` | variables and patterns of its words, and the paths that these stand for |
+//! | `programs` | what is known of programs: which run nothing of the folder, which read scripts |
+//! | `code` | what scripts in Python and JavaScript load |
+//! | `scope` | the files of a folder that could run |
+//! | `hashes` | hashes of files, kept while a file does not change |
+
+mod code;
+mod find;
+mod hashes;
+mod programs;
+mod scope;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tiller_protocol::ask::{TrustItem, TrustKind};
+
+pub use scope::Runnable;
+
+/// A file that a command runs or names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// BLAKE3 of its content, hex.
+    pub hash: String,
+    /// It is run; otherwise it is named only.
+    pub runs: bool,
+}
+
+/// What a command runs without naming it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unpinned {
+    /// Why no file pins it: a part of a sentence that begins with "it".
+    pub why: String,
+    /// All that it could be.
+    pub could_run: Runnable,
+}
+
+/// The content of all that a command runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pins {
+    /// For people: the command in one line.
+    command: String,
+    /// By real paths: relative to the folder, absolute outside of it.
+    pub files: BTreeMap<String, Pin>,
+    /// `None`: `files` are all that it runs.
+    pub open: Option<Unpinned>,
+}
+
+impl Pins {
+    /// Those of a shell's command line that is run in `folder`. Reads files.
+    pub fn of(folder: &Path, command: &str) -> Self {
+        let folder = real(folder);
+        find::command(&folder, command).pins(&folder, command)
+    }
+
+    /// Those of a program that is started with these words, without a shell. `below`: the folder that it starts in, relative to
+    /// `folder`. A program that is not known runs nothing of the folder but what its words name.
+    pub fn of_program(folder: &Path, below: &str, words: &[String], env: &[(String, String)]) -> Self {
+        let folder = real(folder);
+        let line = words.iter().map(|word| tiller_shell::quote(word)).collect::<Vec<_>>().join(" ");
+        find::program(&folder, below, &line, env).pins(&folder, &words.join(" "))
+    }
+
+    /// The first of these that is not as it was in `trusted`, for people; `None`: all are. `before`: the pins when `trusted`
+    /// was read; what stands in only one of both has changed.
+    pub fn changed(&self, before: &Self, trusted: &[TrustItem]) -> Option<String> {
+        let is_trusted = |path: &str, hash: &str| {
+            trusted.iter().any(|item| item.path == path && item.hash == hash && item.kind != TrustKind::Removed)
+        };
+        let mut files = self.files.iter().filter(|(path, pin)| !is_trusted(path, &pin.hash));
+        if let Some((path, _)) = files.next() {
+            return Some(path.clone());
+        }
+        let gone = before.files.keys().find(|path| !self.files.contains_key(*path));
+        if let Some(path) = gone.or_else(|| self.files.keys().find(|path| !before.files.contains_key(*path))) {
+            return Some(path.clone());
+        }
+        let open = self.open.as_ref()?;
+        if is_trusted(&self.name(), &open.could_run.hash()) {
+            return None;
+        }
+        let file = before.open.as_ref().and_then(|before| open.could_run.difference(&before.could_run));
+        let file = file.unwrap_or("a file of the folder");
+        Some(format!("{file}, which {} could run,", self.name()))
+    }
+
+    /// What the user is asked about.
+    pub fn items(&self, kind: &TrustKind) -> Vec<TrustItem> {
+        let item = |path: &str, detail: String, hash: String, kind: &TrustKind| TrustItem {
+            kind: kind.clone(),
+            change: None,
+            path: path.to_owned(),
+            detail,
+            hash,
+        };
+        let files = self.files.iter().map(|(path, pin)| {
+            let how = if pin.runs { "run by" } else { "named by" };
+            item(path, format!("{how} {}", self.name()), pin.hash.clone(), kind)
+        });
+        let open = self.open.iter().map(|open| {
+            let Unpinned { why, could_run } = open;
+            let count = could_run.files.len();
+            let when = match could_run.too_much {
+                true => format!("more than {count} files could run: asked about in each session"),
+                false => format!("asks again when one of {count} files that could run changes"),
+            };
+            item(&self.name(), format!("{why}; {when}"), could_run.hash(), &TrustKind::Unpinned)
+        });
+        files.chain(open).collect()
+    }
+
+    /// The paths that are run, relative to the folder.
+    pub fn run(&self) -> impl Iterator<Item = PathBuf> {
+        let files = self.files.iter().filter(|(_, pin)| pin.runs);
+        files.map(|(path, _)| tiller_protocol::names::path(path)).filter(|path| path.is_relative())
+    }
+
+    fn name(&self) -> String {
+        format!("`{}`", self.command)
+    }
+}
+
+/// The files in `folder` that a command runs, relative to it. Reads scripts; hashes nothing.
+pub fn runs(folder: &Path, command: &str) -> Vec<PathBuf> {
+    let folder = real(folder);
+    let found = find::command(&folder, command);
+    let inside = found.files.iter().filter(|(_, runs)| **runs);
+    inside.filter_map(|(path, _)| path.strip_prefix(&folder).ok().map(Path::to_owned)).collect()
+}
+
+/// What a search found.
+#[derive(Debug, Default)]
+struct Found {
+    /// Real paths; true: it is run.
+    files: BTreeMap<PathBuf, bool>,
+    /// Folders, in which anything could run; real paths.
+    places: BTreeSet<PathBuf>,
+    /// Why there are places: the first reason.
+    why: Option<String>,
+}
+
+impl Found {
+    fn pins(self, folder: &Path, command: &str) -> Pins {
+        let name = |path: &Path| tiller_protocol::names::written(path.strip_prefix(folder).unwrap_or(path));
+        let pin = |(path, runs): (&PathBuf, &bool)| (name(path), Pin { hash: hashes::of(path), runs: *runs });
+        let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
+        // A place in another one is looked through with it.
+        let outer = self.places.iter().filter(|place| {
+            !self.places.iter().any(|other| *place != other && place.starts_with(other))
+        });
+        let open = self.why.map(|why| Unpinned { why, could_run: Runnable::below(folder, outer) });
+        Pins { command, files: self.files.iter().map(pin).collect(), open }
+    }
+}
+
+fn real(folder: &Path) -> PathBuf {
+    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+}
+
+/// A text that no other process has.
+fn session() -> &'static str {
+    static SESSION: OnceLock<String> = OnceLock::new();
+    SESSION.get_or_init(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        format!("{} {}", std::process::id(), now.as_nanos())
+    })
+}
+
+#[cfg(test)]
+#[path = "pin_tests.rs"]
+mod tests;
