@@ -82,9 +82,13 @@ impl FoundFile {
         }
         let Some(lines) = self.item.hash.strip_prefix(LINES) else { return false };
         match agreed.strip_prefix(LINES) {
-            Some(agreed) => lines.split(',').all(|line| line.is_empty() || agreed.split(',').any(|a| a == line)),
+            Some(agreed) => {
+                lines.split(',').all(|line| line.is_empty() || agreed.split(',').any(|a| a == line))
+            }
             // It was stored as the hash of the whole.
-            None => self.bytes.as_deref().is_some_and(|bytes| blake3::hash(bytes).to_hex().as_str() == agreed),
+            None => {
+                self.bytes.as_deref().is_some_and(|bytes| blake3::hash(bytes).to_hex().as_str() == agreed)
+            }
         }
     }
 }
@@ -310,6 +314,7 @@ fn hook_commands(folder_config: &FolderConfig) -> Vec<String> {
 }
 
 /// A server of a project's file that is a program.
+#[derive(Clone, Debug)]
 pub struct ServerLine {
     pub name: String,
     words: Vec<String>,
@@ -336,7 +341,12 @@ pub fn server_lines(bytes: &[u8]) -> Vec<ServerLine> {
         let env = server.get("env").and_then(|env| env.as_object()).into_iter().flatten();
         let env = env.filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect();
         let below = server.get("cwd").and_then(text).unwrap_or_default();
-        Some(ServerLine { name: name.clone(), words: std::iter::once(command).chain(args).collect(), env, below })
+        Some(ServerLine {
+            name: name.clone(),
+            words: std::iter::once(command).chain(args).collect(),
+            env,
+            below,
+        })
     };
     servers.into_iter().flatten().filter_map(line).collect()
 }
@@ -348,7 +358,8 @@ fn named_by_hooks(folder: &Path, folder_config: &FolderConfig) -> Vec<PathBuf> {
     let named = hook_files::named(folder, &String::from_utf8_lossy(bytes));
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let is_file = |path: &PathBuf| {
-        folder.join(path).is_file() && folder.join(path).canonicalize().is_ok_and(|found| found == real.join(path))
+        folder.join(path).is_file()
+            && folder.join(path).canonicalize().is_ok_and(|found| found == real.join(path))
     };
     named.into_iter().filter(is_file).collect()
 }

@@ -41,8 +41,17 @@ pub(crate) fn open(setup: &Setup, store: &Store, own_files: bool, secrets: Secre
     memory.open(store.clone());
     memory.find_secrets(Arc::new(move |text: &str| secrets(text).first().map(|s| s.name)));
     if own_files {
-        memory.trust_project();
+        trust(memory, &setup.folder_config);
     }
+}
+
+/// Uses the files of the folder, with the lines that they have in `folder_config`: another line that was not written here stands
+/// in no prompt.
+pub(crate) fn trust(memory: &Memory, folder_config: &FolderConfig) {
+    let project = MemoryTarget::ALL.iter().filter(|t| t.scope == MemoryScope::Project);
+    let texts = project.filter_map(|target| folder_config.bytes(target.label()));
+    memory.agree_project(texts.map(|bytes| Document::parse(&String::from_utf8_lossy(bytes))));
+    memory.trust_project();
 }
 
 /// Whether the folder's own memory files may be used: the user trusts the folder, or it brings nothing that needs trust. Files
@@ -57,19 +66,17 @@ pub(crate) fn without_own(folder_config: FolderConfig, folder: &Path, store: &St
     let project = MemoryTarget::ALL.iter().filter(|t| t.scope == MemoryScope::Project);
     project.fold(folder_config, |folder_config, target| {
         let path = folder.join(target.label()).to_string_lossy().into_owned();
-        let text = folder_config.bytes(target.label()).map(String::from_utf8_lossy);
-        let made_here = text.is_some_and(|text| {
-            let document = Document::parse(&text);
-            // What cannot be read of the database was not written here.
-            let changes = store.memory_changes().of_files(&[path]).unwrap_or_default();
-            let lines: HashSet<String> = changes
-                .into_iter()
-                .filter_map(|c| c.added)
-                .map(|line| Entry::of_line(&line).line())
-                .collect();
-            document.entries().all(|entry| lines.contains(&entry.line()))
-                && document.other_lines().next().is_none()
-        });
-        if made_here { folder_config.without_memory(target.label()) } else { folder_config }
+        let Some(bytes) = folder_config.bytes(target.label()) else { return folder_config };
+        let document = Document::parse(&String::from_utf8_lossy(bytes));
+        // What cannot be read of the database was not written here.
+        let changes = store.memory_changes().of_files(&[path]).unwrap_or_default();
+        let lines: HashSet<String> =
+            changes.into_iter().filter_map(|c| c.added).map(|line| Entry::of_line(&line).line()).collect();
+        let mut foreign: Vec<String> = document.lines().filter(|line| !lines.contains(line)).collect();
+        foreign.sort();
+        foreign.dedup();
+        let mut folder_config = folder_config;
+        folder_config.set_lines(target.label(), &foreign);
+        if foreign.is_empty() { folder_config.without_memory(target.label()) } else { folder_config }
     })
 }

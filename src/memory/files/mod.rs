@@ -108,6 +108,8 @@ pub struct Memory {
     store: OnceLock<Store>,
     /// The user trusts the project.
     trusted: AtomicBool,
+    /// The lines of its files that the user agreed to; `None`: all.
+    agreed: RwLock<Option<Arc<HashSet<String>>>>,
     since_unconfined: Mutex<Option<power::SinceUnconfined>>,
     watch: Mutex<seen::Watch>,
     /// Lines that are no entry as the list showed them last, with the change of their row; by path.
@@ -179,6 +181,7 @@ impl Memory {
             settings: RwLock::new(settings),
             store: OnceLock::new(),
             trusted: AtomicBool::new(false),
+            agreed: RwLock::default(),
             since_unconfined: Mutex::default(),
             watch: Mutex::default(),
             shown_lines: Mutex::default(),
@@ -229,6 +232,12 @@ impl Memory {
     pub fn trust_project(&self) {
         self.trusted.store(true, Ordering::Relaxed);
         self.know_project();
+    }
+
+    /// The user agreed to the files of the project in this form: models see no other line of them that was not written here.
+    pub fn agree_project(&self, documents: impl Iterator<Item = Document>) {
+        let lines = documents.flat_map(|document| document.lines().collect::<Vec<_>>()).collect();
+        *self.agreed.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(lines));
     }
 
     /// Uses the files of the project no longer.

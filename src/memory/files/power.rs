@@ -76,6 +76,8 @@ pub(super) struct ByOthers {
     /// Each as the path of its file and its line.
     lines: Arc<HashSet<(String, String)>>,
     origins: Arc<Origins>,
+    /// The files of the project, with the lines that the user agreed to or that were written here.
+    known: HashMap<String, HashSet<String>>,
 }
 
 impl ByOthers {
@@ -88,6 +90,9 @@ impl ByOthers {
     /// entries is left out: no mark would end what it says, since an instruction can go over several lines.
     pub(super) fn shown(&self, path: &str, part: Part<'_>) -> Shown {
         let place = (path.to_owned(), part.line());
+        if self.known.get(path).is_some_and(|known| !known.contains(&place.1) && part.says()) {
+            return Shown::LeftOut;
+        }
         if !self.lines.contains(&place) {
             return Shown::Whole;
         }
@@ -136,7 +141,25 @@ impl Memory {
 
     /// What is known of entries that text of others had a part in.
     pub(super) fn by_others(&self) -> ByOthers {
-        ByOthers { lines: self.lines_of_others(), origins: self.origins().unwrap_or_default() }
+        let origins = self.origins().unwrap_or_default();
+        ByOthers { lines: self.lines_of_others(), origins, known: self.known_lines() }
+    }
+
+    /// The lines of the project's files that models may see; none of a file of which all may be seen.
+    fn known_lines(&self) -> HashMap<String, HashSet<String>> {
+        let agreed = self.agreed.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(agreed) = agreed else { return HashMap::new() };
+        let project = self.targets().filter(|target| target.scope == MemoryScope::Project);
+        let paths = project.filter_map(|target| self.path(target)).filter(|path| path.exists());
+        let known = |path: PathBuf| {
+            let path = name(&path);
+            let store = self.store.get();
+            let changes = store.and_then(|s| s.memory_changes().of_files(std::slice::from_ref(&path)).ok());
+            let own = changes.into_iter().flatten().filter_map(|change| change.added);
+            let own = own.map(|line| Entry::of_line(&line).line());
+            (path, own.chain(agreed.iter().cloned()).collect())
+        };
+        paths.map(known).collect()
     }
 
     /// A program that nothing confines is about to run: what is in the files now is the user's, what comes without an

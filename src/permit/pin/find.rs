@@ -16,8 +16,9 @@ const SCRIPT: u64 = 1 << 20;
 /// Most scripts of one command.
 const SCRIPTS: usize = 100;
 /// Folders of the system: who can write there need not wait for a hook.
-const SYSTEM: &[&str] =
-    &["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/nix", "/proc", "/dev", "/sys", "/System", "/Library"];
+const SYSTEM: &[&str] = &[
+    "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/nix", "/proc", "/dev", "/sys", "/System", "/Library",
+];
 
 /// Those of a command line for the shell.
 pub(super) fn command(folder: &Path, text: &str) -> Found {
@@ -47,13 +48,21 @@ struct Search<'a> {
     found: Found,
     /// Programs that are not known may run files of the folder.
     unknown_runs: bool,
+    /// Names of functions that its scripts define.
+    functions: BTreeSet<String>,
     /// Scripts that were read, each with its language.
     read: BTreeSet<(PathBuf, Language)>,
 }
 
 impl<'a> Search<'a> {
     fn new(folder: &'a Path, unknown_runs: bool) -> Self {
-        Self { folder, found: Found::default(), unknown_runs, read: BTreeSet::new() }
+        Self {
+            folder,
+            found: Found::default(),
+            unknown_runs,
+            functions: BTreeSet::new(),
+            read: BTreeSet::new(),
+        }
     }
 
     fn places(&self, bases: Vec<PathBuf>) -> Places {
@@ -77,7 +86,8 @@ impl<'a> Search<'a> {
         if let Some(why) = &analysis.unclear {
             self.open(format!("it is not clear what it runs: {why}"));
         }
-        let scope = Scope { written: hook_files::written(&text), functions: functions(&text), places };
+        self.functions.extend(functions(&text));
+        let scope = Scope { written: hook_files::written(&text), places };
         for word in &analysis.loops {
             self.run(word, &scope.places, None);
         }
@@ -109,7 +119,7 @@ impl<'a> Search<'a> {
             self.script(file, None, &scope.places);
         }
         let is_system = path && files.iter().any(|file| is_system(file)) || !path && !guess;
-        if is_system && !scope.functions.contains(&part.base()) {
+        if is_system && !self.functions.contains(&part.base()) {
             self.known(part, scope);
         } else if path && is_interpreter_in_folder(part) {
             self.open("it runs an interpreter of the folder");
@@ -129,10 +139,14 @@ impl<'a> Search<'a> {
             Runs::Nothing => {}
             Runs::Shell => {
                 let operand = part.args().iter().find(|word| !word.text.starts_with('-'));
-                let code = part.args().iter().any(|word| word.text.starts_with('-') && word.text.contains('c'));
+                let code =
+                    part.args().iter().any(|word| word.text.starts_with('-') && word.text.contains('c'));
                 match operand.filter(|_| !code) {
                     Some(word) if word.dynamic && word.each.is_none() || word.tilde => {
-                        self.open(format!("it runs {} with a script that is known only when it runs", part.base()));
+                        self.open(format!(
+                            "it runs {} with a script that is known only when it runs",
+                            part.base()
+                        ));
                     }
                     Some(word) => self.run(word, &scope.places, Some(Language::Shell)),
                     None => {}
@@ -146,7 +160,9 @@ impl<'a> Search<'a> {
                 let places = ["node_modules/.bin".to_owned(), format!("node_modules/{name}")];
                 self.found.places.extend(places.iter().map(|place| self.folder.join(place)));
                 self.named(&Word::fixed(".npmrc"), &scope.places, &[]);
-                self.found.why.get_or_insert_with(|| format!("it runs {}, which may lie in node_modules", word.text));
+                self.found
+                    .why
+                    .get_or_insert_with(|| format!("it runs {}, which may lie in node_modules", word.text));
             }
             Runs::Unknown if self.unknown_runs => {
                 self.open(format!("it runs {}, of which is not known what it runs", part.base()));
@@ -171,9 +187,11 @@ impl<'a> Search<'a> {
         if folders.count() > 0 {
             self.open(format!("it runs {} with a folder", part.base()));
         } else if operands.is_empty() {
-            let inputs: Vec<&Redirect> = part.redirects.iter().filter(|r| r.kind == RedirectKind::Read).collect();
+            let inputs: Vec<&Redirect> =
+                part.redirects.iter().filter(|r| r.kind == RedirectKind::Read).collect();
             inputs.iter().for_each(|input| self.redirect(input, scope, Some(language)));
-            let is_asked = part.args().iter().any(|word| matches!(word.text.as_str(), "-V" | "--version" | "-h"));
+            let is_asked =
+                part.args().iter().any(|word| matches!(word.text.as_str(), "-V" | "--version" | "-h"));
             if inputs.is_empty() && !is_asked {
                 self.open(format!("it runs {} with code from its input", part.base()));
             }
@@ -250,7 +268,9 @@ impl<'a> Search<'a> {
             None => {
                 // What it loads lies beside it.
                 self.found.places.extend(folders.filter_map(|folder| folder.canonicalize().ok()));
-                self.found.why.get_or_insert_with(|| format!("it runs {name}, which loads what lies beside it"));
+                self.found
+                    .why
+                    .get_or_insert_with(|| format!("it runs {name}, which loads what lies beside it"));
             }
         }
     }
@@ -273,8 +293,6 @@ struct Scope {
     places: Places,
     /// Names of files that it writes.
     written: Vec<String>,
-    /// Names of functions that it defines.
-    functions: Vec<String>,
 }
 
 /// The functions that a script defines.

@@ -16,7 +16,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 
 /// Device, inode, size, and the times of the last change of content and of anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Stamp {
+pub(super) struct Stamp {
     file: (u64, u64),
     size: u64,
     content: (i64, i64),
@@ -24,6 +24,11 @@ struct Stamp {
 }
 
 impl Stamp {
+    /// Of a file; `None`: it cannot be looked at.
+    pub(super) fn at(real: &Path) -> Option<Self> {
+        real.symlink_metadata().ok().map(|meta| Self::of(&meta))
+    }
+
     fn of(meta: &Metadata) -> Self {
         Self {
             file: (meta.dev(), meta.ino()),

@@ -27,6 +27,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tiller_protocol::ask::{TrustItem, TrustKind};
 
+use hashes::Stamp;
 pub use scope::Runnable;
 
 /// A file that a command runs or names.
@@ -77,14 +78,17 @@ impl Pins {
     /// was read; what stands in only one of both has changed.
     pub fn changed(&self, before: &Self, trusted: &[TrustItem]) -> Option<String> {
         let is_trusted = |path: &str, hash: &str| {
-            trusted.iter().any(|item| item.path == path && item.hash == hash && item.kind != TrustKind::Removed)
+            trusted
+                .iter()
+                .any(|item| item.path == path && item.hash == hash && item.kind != TrustKind::Removed)
         };
         let mut files = self.files.iter().filter(|(path, pin)| !is_trusted(path, &pin.hash));
         if let Some((path, _)) = files.next() {
             return Some(path.clone());
         }
         let gone = before.files.keys().find(|path| !self.files.contains_key(*path));
-        if let Some(path) = gone.or_else(|| self.files.keys().find(|path| !before.files.contains_key(*path))) {
+        if let Some(path) = gone.or_else(|| self.files.keys().find(|path| !before.files.contains_key(*path)))
+        {
             return Some(path.clone());
         }
         let open = self.open.as_ref()?;
@@ -121,14 +125,37 @@ impl Pins {
         files.chain(open).collect()
     }
 
-    /// The paths that are run, relative to the folder.
-    pub fn run(&self) -> impl Iterator<Item = PathBuf> {
+    /// The files that are run, as they are now: to see afterwards whether they stayed so. `folder`: that of the command.
+    pub fn held(&self, folder: &Path) -> Held {
+        let folder = real(folder);
         let files = self.files.iter().filter(|(_, pin)| pin.runs);
-        files.map(|(path, _)| tiller_protocol::names::path(path)).filter(|path| path.is_relative())
+        Held::of(files.map(|(path, _)| (path.clone(), folder.join(tiller_protocol::names::path(path)))))
     }
 
     fn name(&self) -> String {
         format!("`{}`", self.command)
+    }
+}
+
+/// Files that are run, each as it was before. A file that was replaced and put back has another time.
+#[derive(Debug, Default)]
+pub struct Held(Vec<(String, Option<Stamp>, PathBuf)>);
+
+impl Held {
+    fn of(files: impl Iterator<Item = (String, PathBuf)>) -> Self {
+        Self(files.map(|(name, path)| (name, Stamp::at(&path), path)).collect())
+    }
+
+    /// The files that a command runs in `folder`. Hashes nothing.
+    pub fn of_command(folder: &Path, command: &str) -> Self {
+        let folder = real(folder);
+        let files = runs(&folder, command).into_iter();
+        Self::of(files.map(|path| (tiller_protocol::names::written(&path), folder.join(path))))
+    }
+
+    /// The first that did not stay as it was.
+    pub fn changed(&self) -> Option<&str> {
+        self.0.iter().find(|(_, stamp, path)| Stamp::at(path) != *stamp).map(|(name, ..)| name.as_str())
     }
 }
 
@@ -157,9 +184,10 @@ impl Found {
         let pin = |(path, runs): (&PathBuf, &bool)| (name(path), Pin { hash: hashes::of(path), runs: *runs });
         let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
         // A place in another one is looked through with it.
-        let outer = self.places.iter().filter(|place| {
-            !self.places.iter().any(|other| *place != other && place.starts_with(other))
-        });
+        let outer = self
+            .places
+            .iter()
+            .filter(|place| !self.places.iter().any(|other| *place != other && place.starts_with(other)));
         let open = self.why.map(|why| Unpinned { why, could_run: Runnable::below(folder, outer) });
         Pins { command, files: self.files.iter().map(pin).collect(), open }
     }

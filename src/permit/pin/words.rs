@@ -32,7 +32,7 @@ fn regex(pattern: &str) -> Option<Regex> {
 /// Ways to write the project's folder.
 static PROJECTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     regex(
-        r"\$(TILLER_PROJECT_DIR|CLAUDE_PROJECT_DIR|PWD)\b|\$\{(TILLER_PROJECT_DIR|CLAUDE_PROJECT_DIR|PWD)(:?[-=?][^}]*)?\}|\$\(\s*(pwd( -[LP])?|git rev-parse --show-toplevel)\s*(2>\s*/dev/null\s*)?\)|`\s*(pwd|git rev-parse --show-toplevel)\s*`",
+        r"\$(TILLER_PROJECT_DIR|CLAUDE_PROJECT_DIR|TILLER_PLUGIN_DIR|PWD)\b|\$\{(TILLER_PROJECT_DIR|CLAUDE_PROJECT_DIR|TILLER_PLUGIN_DIR|PWD)(:?[-=?][^}]*)?\}|\$\(\s*(pwd( -[LP])?|git rev-parse --show-toplevel)\s*(2>\s*/dev/null\s*)?\)|`\s*(pwd|git rev-parse --show-toplevel)\s*`",
     )
 });
 /// The path of a script in its own text.
@@ -44,13 +44,17 @@ static SCRIPTS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"\$\{(0|BASH_SOURCE(\[0\])?)%/\*\}".to_owned(),
         format!(r"\$\(\s*dirname( --)? (\$\((readlink|realpath)( -[a-z]+)?( --)? )?{SELF}\s*\)?\s*\)"),
         format!(r"`\s*dirname( --)? {SELF}\s*`"),
-        format!(r#"\$\(\s*(CDPATH=\S* )?(cd|builtin cd)( -[LP])?( --)? "?{place}(?P<below>[\w./-]*)"?\s*(>\s*/dev/null(\s*2>&1)?\s*)?(&&|;)\s*pwd( -[LP])?\s*\)"#),
+        format!(
+            r#"\$\(\s*(CDPATH=\S* )?(cd|builtin cd)( -[LP])?( --)? "?{place}(?P<below>[\w./-]*)"?\s*(>\s*/dev/null(\s*2>&1)?\s*)?(&&|;)\s*pwd( -[LP])?\s*\)"#
+        ),
     ];
     ways.iter().filter_map(|way| regex(way)).collect()
 });
 /// An assignment of a text that is known.
 static ASSIGNED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    regex(r#"(?m)(?:^|[;&]|\b(?:export|local|readonly|declare)\s)\s*([A-Za-z_]\w*)=("[\w./-]*"|'[\w./-]*'|[\w./-]+)(?:\s|;|$)"#)
+    regex(
+        r#"(?m)(?:^|[;&]|\b(?:export|local|readonly|declare)\s)\s*([A-Za-z_]\w*)=("[\w./-]*"|'[\w./-]*'|[\w./-]+)(?:\s|;|$)"#,
+    )
 });
 
 /// The text with the folders of the project and of the script in the place of what stands for them, and with variables that
