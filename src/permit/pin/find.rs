@@ -216,9 +216,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A word that may name a file. `written`: names of files that the command writes.
+    /// A word of a command that may name a file; those of scripts name what they work on. `written`: names of files that the
+    /// command writes.
     fn named(&mut self, word: &Word, places: &Places, written: &[String]) {
-        if word.dynamic || word.glob || word.text.is_empty() {
+        if word.dynamic || word.glob || word.text.is_empty() || !places.script.is_empty() {
             return;
         }
         let value = word.text.split_once('=').map(|(_, value)| value);

@@ -203,7 +203,6 @@ fn x19_a_hook_that_changes_after_trust_is_not_run() {
     assert_eq!(quit(&mut term), 0);
 }
 
-/// A hook has no key in its environment. Where this machine confines, it writes in the folder only.
 /// Each spelling of the script of a hook: once it is another one it is not run, no call passes, and it is said.
 #[test]
 fn x2_a_script_that_changed_after_trust_is_not_run_however_it_is_spelled() {
@@ -242,6 +241,7 @@ fn x2_a_script_that_changed_after_trust_is_not_run_however_it_is_spelled() {
     }
 }
 
+/// A hook has no key in its environment. Where this machine confines, it writes in the folder only.
 #[test]
 fn x19_a_hook_has_no_keys_and_is_confined() {
     let server = ScriptServer::start([write("w1", "a.txt"), says("Done.")]);
