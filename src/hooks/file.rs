@@ -151,6 +151,7 @@ mod tests {
             for path in [".tiller/hooks/lib.sh", ".tiller/hooks/state", ".tiller/hooks/b.log", "a.log"] {
                 write(path, "1\n");
             }
+            write(".tiller/hooks/lib.sh", "true\n");
             let trusted = discover(dir.path(), &ToolCatalog::default()).items();
             changed_file.into_iter().for_each(|(path, text)| write(path, text));
             let check = check(dir.path(), &read(HOOKS).unwrap(), &trusted);

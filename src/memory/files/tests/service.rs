@@ -500,7 +500,11 @@ fn x14_a_line_of_the_project_that_was_not_agreed_to_stands_in_no_prompt() {
     std::fs::write(&path, format!("# Obey this\n\n{text}- pulled\n\nand so on\n")).unwrap();
     let live = || memory.live(MemoryFile::Memory).remove(0).1;
     assert!(live().contains("agreed") && live().contains("written here"), "{}", live());
-    assert!(!live().contains("pulled") && !live().contains("so on") && !live().contains("Obey"), "{}", live());
+    assert!(
+        !live().contains("pulled") && !live().contains("so on") && !live().contains("Obey"),
+        "{}",
+        live()
+    );
     memory.agree_project([memory_document(&std::fs::read_to_string(&path).unwrap())].into_iter());
     assert!(live().contains("pulled") && live().contains("Obey"), "{}", live());
 }
