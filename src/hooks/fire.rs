@@ -253,7 +253,7 @@ impl HookRunner {
         }
     }
 
-    /// What the hook runs, as it is now.
+    /// Looks at the files that the hook runs.
     ///
     /// # Errors
     /// Names what is no longer as it was trusted.
@@ -267,7 +267,8 @@ impl HookRunner {
         checked.unwrap_or_else(|_| Err("one of its files".into()))
     }
 
-    /// What a run decided, unless a file that it runs was replaced meanwhile: another one may have answered. A denial stands.
+    /// Returns the decision of a run, unless a file that it runs was replaced meanwhile: another one may have answered. A denial
+    /// stands.
     async fn unswapped(
         &self,
         hook: &Hook,

@@ -280,7 +280,7 @@ pub fn discover_hooks(folder: &Path) -> FolderConfig {
 }
 
 impl Search<'_> {
-    /// What was found, with the files that hooks name and without those that they write.
+    /// Returns what was found, with the files that hooks name and without those that they write.
     fn with_named(mut self) -> FolderConfig {
         for path in named_by_hooks(self.folder, &self.folder_config) {
             self.visit(&path, &TrustKind::Hook, 0);
@@ -323,7 +323,7 @@ pub struct ServerLine {
 }
 
 impl ServerLine {
-    /// What it runs. Reads files.
+    /// Returns the content of all that it runs. Reads files.
     pub fn pins(&self, folder: &Path) -> Pins {
         Pins::of_program(folder, &self.below, &self.words, &self.env)
     }

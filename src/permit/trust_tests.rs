@@ -323,7 +323,7 @@ fn x20_a_folder_that_is_swapped_with_a_link_is_not_read() {
     }
 }
 
-/// What hooks and servers run is a part of the question, with what is not pinned; an older decision asks once.
+/// The files that hooks and servers run are a part of the question, with what is not pinned; an older decision asks once.
 #[test]
 fn x2_what_hooks_and_servers_run_is_trusted_with_them() {
     let dir = tempfile::tempdir().unwrap();

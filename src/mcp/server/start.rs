@@ -189,7 +189,7 @@ impl Drop for StartingMark<'_> {
     }
 }
 
-/// Whether what a program runs stayed as it was until it had started.
+/// Fails where a file that a program runs did not stay as it was until it had started.
 async fn unchanged(started: Option<Started>) -> Result<(), String> {
     let Some(look) = started else { return Ok(()) };
     tokio::task::spawn_blocking(look).await.unwrap_or_else(|e| Err(e.to_string()))

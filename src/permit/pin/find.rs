@@ -1,11 +1,10 @@
 //! The files that a command runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tiller_shell::{Part, Redirect, RedirectKind, Role, Word, base_name, changes_programs};
 
-use super::Found;
 use super::code::Language;
 use super::programs::{self, Runs};
 use super::words::{Places, prepared};
@@ -19,6 +18,17 @@ const SCRIPTS: usize = 100;
 const SYSTEM: &[&str] = &[
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/nix", "/proc", "/dev", "/sys", "/System", "/Library",
 ];
+
+/// The result of a search.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Real paths; true: it is run.
+    pub(super) files: BTreeMap<PathBuf, bool>,
+    /// Folders, in which anything could run; real paths.
+    pub(super) places: BTreeSet<PathBuf>,
+    /// Why there are places: the first reason.
+    pub(super) why: Option<String>,
+}
 
 /// Those of a command line for the shell.
 pub(super) fn command(folder: &Path, text: &str) -> Found {
@@ -289,7 +299,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What holds for all commands of a text.
+/// Facts that hold for all commands of a text.
 struct Scope {
     places: Places,
     /// Names of files that it writes.

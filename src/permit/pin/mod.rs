@@ -20,15 +20,15 @@ mod programs;
 mod scope;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tiller_protocol::ask::{TrustItem, TrustKind};
 
 use hashes::Stamp;
 pub use scope::Runnable;
+
+use find::Found;
 
 /// A file that a command runs or names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Pin {
     pub runs: bool,
 }
 
-/// What a command runs without naming it.
+/// Files that a command could run without naming them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unpinned {
     /// Why no file pins it: a part of a sentence that begins with "it".
@@ -100,7 +100,7 @@ impl Pins {
         Some(format!("{file}, which {} could run,", self.name()))
     }
 
-    /// What the user is asked about.
+    /// The items of the question to the user.
     pub fn items(&self, kind: &TrustKind) -> Vec<TrustItem> {
         let item = |path: &str, detail: String, hash: String, kind: &TrustKind| TrustItem {
             kind: kind.clone(),
@@ -167,17 +167,6 @@ pub fn runs(folder: &Path, command: &str) -> Vec<PathBuf> {
     inside.filter_map(|(path, _)| path.strip_prefix(&folder).ok().map(Path::to_owned)).collect()
 }
 
-/// What a search found.
-#[derive(Debug, Default)]
-struct Found {
-    /// Real paths; true: it is run.
-    files: BTreeMap<PathBuf, bool>,
-    /// Folders, in which anything could run; real paths.
-    places: BTreeSet<PathBuf>,
-    /// Why there are places: the first reason.
-    why: Option<String>,
-}
-
 impl Found {
     fn pins(self, folder: &Path, command: &str) -> Pins {
         let name = |path: &Path| tiller_protocol::names::written(path.strip_prefix(folder).unwrap_or(path));
@@ -195,15 +184,6 @@ impl Found {
 
 fn real(folder: &Path) -> PathBuf {
     folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
-}
-
-/// A text that no other process has.
-fn session() -> &'static str {
-    static SESSION: OnceLock<String> = OnceLock::new();
-    SESSION.get_or_init(|| {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        format!("{} {}", std::process::id(), now.as_nanos())
-    })
 }
 
 #[cfg(test)]

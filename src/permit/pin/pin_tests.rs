@@ -119,7 +119,7 @@ fn each_spelling_is_pinned() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is added is a change, too: it would be run, or loaded in the place of another.
+/// A file that is added is a change, too: it would be run, or loaded in the place of another.
 #[test]
 fn a_file_that_comes_or_goes_is_a_change() {
     for (command, file) in [
@@ -142,7 +142,7 @@ fn a_file_that_comes_or_goes_is_a_change() {
     }
 }
 
-/// What a hook writes, and what only reads, is no part of it.
+/// A file that a hook writes, or that a known program reads, is no part of it.
 #[test]
 fn what_is_written_is_not_pinned() {
     for command in [

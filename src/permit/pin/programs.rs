@@ -2,7 +2,7 @@
 
 use tiller_shell::{Part, Word, interpreter, is_shell, utility};
 
-/// What a program runs beside itself.
+/// Code that a program runs beside its own.
 pub(super) enum Runs<'a> {
     /// Nothing of the folder.
     Nothing,
@@ -10,7 +10,7 @@ pub(super) enum Runs<'a> {
     Shell,
     /// A script in another language.
     Language,
-    /// What cannot be told from its words; why.
+    /// Any file of the folder; why.
     Open(String),
     /// Packages that lie in the folder, or come from elsewhere.
     Package(&'a Word),
@@ -194,7 +194,7 @@ const GIT: &[&str] = &[
     "diff-files",
 ];
 
-/// What a command runs.
+/// Tells what a command runs.
 pub(super) fn of(part: &Part) -> Runs<'_> {
     let base = part.base();
     let args = part.args();

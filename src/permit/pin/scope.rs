@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::hashes;
 
@@ -107,7 +109,7 @@ impl Runnable {
             hasher.update(path.as_bytes()).update(b"\0").update(hash.as_bytes()).update(b"\n");
         }
         if self.too_much {
-            hasher.update(super::session().as_bytes());
+            hasher.update(session().as_bytes());
         }
         hasher.finalize().to_hex().to_string()
     }
@@ -186,4 +188,13 @@ fn could_run(name: &str, meta: impl FnOnce() -> Option<Metadata>) -> bool {
     NAMES.contains(&name.as_str())
         || ending.is_some_and(|ending| ENDINGS.contains(&ending))
         || meta().is_some_and(|meta| meta.permissions().mode() & 0o111 != 0)
+}
+
+/// A text that no other process has.
+fn session() -> &'static str {
+    static SESSION: OnceLock<String> = OnceLock::new();
+    SESSION.get_or_init(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        format!("{} {}", std::process::id(), now.as_nanos())
+    })
 }

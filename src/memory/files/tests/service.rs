@@ -484,7 +484,7 @@ fn a_file_of_the_project_counts_only_when_it_is_trusted() {
     assert_eq!(memory.live(MemoryFile::User)[0].1, "I am Robin.");
 }
 
-/// What came with the repository after the yes is not shown to models; what was written here is.
+/// A line that came with the repository after the yes is not shown to models; one that was written here is.
 #[test]
 fn x14_a_line_of_the_project_that_was_not_agreed_to_stands_in_no_prompt() {
     let dir = tempfile::tempdir().unwrap();
