@@ -74,6 +74,16 @@ pub struct FoundFile {
     pub bytes: Option<Vec<u8>>,
 }
 
+/// True when a decision about a file with this hash was about this line of it, among others.
+pub fn agreed_line(hash: &str, line: &str) -> bool {
+    let line = line_hash(line);
+    hash.strip_prefix(LINES).is_some_and(|lines| lines.split(',').any(|agreed| agreed == line))
+}
+
+fn line_hash(line: &str) -> String {
+    blake3::hash(line.as_bytes()).to_hex()[..16].to_owned()
+}
+
 impl FoundFile {
     /// True when it is as it was agreed to: in this form, or a memory file of which each line was agreed to.
     fn is_as(&self, agreed: &str) -> bool {
@@ -118,8 +128,8 @@ impl FolderConfig {
     pub fn set_lines(&mut self, path: &str, lines: &[String]) {
         let is_read = |f: &&mut FoundFile| f.item.path == path && f.bytes.is_some();
         if let Some(found) = self.found.iter_mut().find(is_read) {
-            let hash = |line: &String| blake3::hash(line.as_bytes()).to_hex()[..16].to_owned();
-            found.item.hash = format!("{LINES}{}", lines.iter().map(hash).collect::<Vec<_>>().join(","));
+            let hashes: Vec<String> = lines.iter().map(|line| line_hash(line)).collect();
+            found.item.hash = format!("{LINES}{}", hashes.join(","));
         }
     }
 

@@ -51,6 +51,7 @@ pub use import::{Imported, ImportedEntry};
 pub use merge::merge;
 pub use page::MemoryMark;
 pub use plan::{Edit, Planned, Route};
+pub(crate) use power::KnownLines;
 pub use power::RuleFilePlace;
 pub use screen::screen;
 pub use seen::UnconfinedCall;
@@ -234,9 +235,9 @@ impl Memory {
         self.know_project();
     }
 
-    /// The user agreed to the files of the project in this form: models see no other line of them that was not written here.
-    pub fn agree_project(&self, documents: impl Iterator<Item = Document>) {
-        let lines = documents.flat_map(|document| document.lines().collect::<Vec<_>>()).collect();
+    /// The user agreed to these lines of the files of the project: models see no other one that was not written here.
+    pub fn agree_project(&self, lines: impl Iterator<Item = String>) {
+        let lines = lines.collect();
         *self.agreed.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(lines));
     }
 

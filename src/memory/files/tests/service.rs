@@ -493,7 +493,7 @@ fn x14_a_line_of_the_project_that_was_not_agreed_to_stands_in_no_prompt() {
     let project = MemoryTarget { scope: MemoryScope::Project, ..MINE };
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, "- agreed\n").unwrap();
-    memory.agree_project([memory_document("- agreed\n")].into_iter());
+    memory.agree_project(super::Document::parse("- agreed\n").lines());
     memory.trust_project();
     memory.write(project, &Edit::Append("written here".into()), from(1)).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
@@ -505,12 +505,8 @@ fn x14_a_line_of_the_project_that_was_not_agreed_to_stands_in_no_prompt() {
         "{}",
         live()
     );
-    memory.agree_project([memory_document(&std::fs::read_to_string(&path).unwrap())].into_iter());
+    memory.agree_project(super::Document::parse(&std::fs::read_to_string(&path).unwrap()).lines());
     assert!(live().contains("pulled") && live().contains("Obey"), "{}", live());
-}
-
-fn memory_document(text: &str) -> super::Document {
-    super::Document::parse(text)
 }
 
 #[test]
