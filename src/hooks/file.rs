@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tiller_config::schema;
 use tiller_permit::hook_files;
-use tiller_permit::pin::Pins;
+use tiller_permit::pin::{Pinning, Pins};
 use tiller_permit::trust::{FolderConfig, discover_hooks};
 use tiller_protocol::HookEvent;
 use tiller_protocol::ask::{TrustItem, TrustKind};
@@ -38,8 +38,9 @@ pub fn commands(hooks: &schema::Hooks) -> impl Iterator<Item = &str> {
 /// Compares what each of `hooks` in `folder` runs with `trusted`, what the user agreed to.
 pub fn check(folder: &Path, hooks: &schema::Hooks, trusted: &[TrustItem]) -> CheckHook {
     let (folder, before) = (folder.to_owned(), trusted.to_vec());
+    let mut pinning = Pinning::new(&folder);
     let pins: HashMap<String, Pins> =
-        commands(hooks).map(|command| (command.to_owned(), Pins::of(&folder, command))).collect();
+        commands(hooks).map(|command| (command.to_owned(), pinning.command(command))).collect();
     let gone = gone(&folder, &before);
     Arc::new(move |event, hook| {
         if let Some(path) = &gone {

@@ -17,7 +17,7 @@ use tiller_protocol::memory::{NEVER, WHEN};
 use tiller_shell::invisibles;
 
 use crate::hook_files;
-use crate::pin::Pins;
+use crate::pin::{Pinning, Pins};
 
 /// Largest file that is taken; a larger one is listed and never loaded.
 const MAX_FILE: u64 = 256 * 1024;
@@ -266,14 +266,16 @@ pub fn discover(folder: &Path, tools: &ToolCatalog) -> FolderConfig {
         search.visit(Path::new(path), kind, 0);
     }
     let mut folder_config = search.with_named();
+    let mut pinning = Pinning::new(folder);
     let commands = hook_commands(&folder_config);
     for command in commands.iter().take(MAX_COMMANDS) {
-        folder_config.pin(Pins::of(folder, command).items(&TrustKind::Hook));
+        folder_config.pin(pinning.command(command).items(&TrustKind::Hook));
     }
     let servers = SERVERS.iter().filter_map(|path| folder_config.bytes(path)).flat_map(server_lines);
     let servers: Vec<ServerLine> = servers.collect();
     for server in servers.iter().take(MAX_COMMANDS) {
-        folder_config.pin(server.pins(folder).items(&TrustKind::McpServers));
+        let pins = pinning.program(&server.below, &server.words, &server.env);
+        folder_config.pin(pins.items(&TrustKind::McpServers));
     }
     folder_config.too_much |= commands.len().max(servers.len()) > MAX_COMMANDS;
     folder_config.sorted()

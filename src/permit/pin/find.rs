@@ -11,9 +11,9 @@ use super::words::{Places, prepared};
 use crate::hook_files;
 
 /// Largest script that is read.
-const SCRIPT: u64 = 1 << 20;
+const SCRIPT: u64 = 128 << 10;
 /// Most scripts of one command.
-const SCRIPTS: usize = 100;
+const SCRIPTS: usize = 30;
 /// Folders of the system: who can write there need not wait for a hook.
 const SYSTEM: &[&str] = &[
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/nix", "/proc", "/dev", "/sys", "/System", "/Library",

@@ -62,16 +62,13 @@ pub struct Pins {
 impl Pins {
     /// Those of a shell's command line that is run in `folder`. Reads files.
     pub fn of(folder: &Path, command: &str) -> Self {
-        let folder = real(folder);
-        find::command(&folder, command).pins(&folder, command)
+        Pinning::new(folder).command(command)
     }
 
     /// Those of a program that is started with these words, without a shell. `below`: the folder that it starts in, relative to
     /// `folder`. A program that is not known runs nothing of the folder but what its words name.
     pub fn of_program(folder: &Path, below: &str, words: &[String], env: &[(String, String)]) -> Self {
-        let folder = real(folder);
-        let line = words.iter().map(|word| tiller_shell::quote(word)).collect::<Vec<_>>().join(" ");
-        find::program(&folder, below, &line, env).pins(&folder, &words.join(" "))
+        Pinning::new(folder).program(below, words, env)
     }
 
     /// The first of these that is not as it was in `trusted`, for people; `None`: all are. `before`: the pins when `trusted`
@@ -167,18 +164,47 @@ pub fn runs(folder: &Path, command: &str) -> Vec<PathBuf> {
     inside.filter_map(|(path, _)| path.strip_prefix(&folder).ok().map(Path::to_owned)).collect()
 }
 
-impl Found {
-    fn pins(self, folder: &Path, command: &str) -> Pins {
+/// Makes the pins of several commands of a folder: files that could run are looked for once.
+pub struct Pinning {
+    folder: PathBuf,
+    /// By the folders that were looked through.
+    known: BTreeMap<Vec<PathBuf>, Runnable>,
+}
+
+impl Pinning {
+    /// For commands of this folder. Reads its path only.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: real(folder), known: BTreeMap::new() }
+    }
+
+    /// As [`Pins::of`].
+    pub fn command(&mut self, command: &str) -> Pins {
+        let found = find::command(&self.folder, command);
+        self.pins(&found, command)
+    }
+
+    /// As [`Pins::of_program`].
+    pub fn program(&mut self, below: &str, words: &[String], env: &[(String, String)]) -> Pins {
+        let line = words.iter().map(|word| tiller_shell::quote(word)).collect::<Vec<_>>().join(" ");
+        let found = find::program(&self.folder, below, &line, env);
+        self.pins(&found, &words.join(" "))
+    }
+
+    fn pins(&mut self, found: &Found, command: &str) -> Pins {
+        let folder = self.folder.as_path();
         let name = |path: &Path| tiller_protocol::names::written(path.strip_prefix(folder).unwrap_or(path));
         let pin = |(path, runs): (&PathBuf, &bool)| (name(path), Pin { hash: hashes::of(path), runs: *runs });
         let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
         // A place in another one is looked through with it.
-        let outer = self
-            .places
-            .iter()
-            .filter(|place| !self.places.iter().any(|other| *place != other && place.starts_with(other)));
-        let open = self.why.map(|why| Unpinned { why, could_run: Runnable::below(folder, outer) });
-        Pins { command, files: self.files.iter().map(pin).collect(), open }
+        let is_outer =
+            |place: &&PathBuf| !found.places.iter().any(|other| *place != other && place.starts_with(other));
+        let places: Vec<PathBuf> = found.places.iter().filter(is_outer).cloned().collect();
+        let open = found.why.clone().map(|why| {
+            let could_run =
+                self.known.entry(places).or_insert_with_key(|places| Runnable::below(folder, places));
+            Unpinned { why, could_run: could_run.clone() }
+        });
+        Pins { command, files: found.files.iter().map(pin).collect(), open }
     }
 }
 

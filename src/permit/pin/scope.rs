@@ -94,7 +94,7 @@ pub struct Runnable {
 
 impl Runnable {
     /// Those below `places`, which lie in `folder`; real paths.
-    pub(super) fn below<'a>(folder: &Path, places: impl Iterator<Item = &'a PathBuf>) -> Self {
+    pub(super) fn below(folder: &Path, places: &[PathBuf]) -> Self {
         let mut walk = Walk { folder, found: Self::default(), left: MOST_NAMES };
         for place in places {
             walk.list(place, 0);

@@ -11,8 +11,11 @@ use tiller_shell::Word;
 const PROJECT: &str = "/.tiller-project";
 /// Stands for the folder of the script in a text.
 const SCRIPT: &str = "/.tiller-script";
+/// Variables of a text that are replaced, and the longest text in which they are: each is looked for in all of it.
+const VARIABLES: usize = 30;
+const LONGEST: usize = 32 << 10;
 /// Most paths that a pattern stands for.
-const MATCHES: usize = 200;
+const MATCHES: usize = 50;
 
 /// Where the words of a text are looked up.
 #[derive(Clone, Debug)]
@@ -72,7 +75,7 @@ pub(super) fn prepared(text: &str, in_script: bool) -> String {
         }
     }
     // A value may hold another variable.
-    for _ in 0..4 {
+    for _ in 0..3 {
         let Some(next) = with_variables(&text) else { break };
         text = next;
     }
@@ -80,9 +83,9 @@ pub(super) fn prepared(text: &str, in_script: bool) -> String {
 }
 
 fn with_variables(text: &str) -> Option<String> {
-    let assigned = ASSIGNED.as_ref()?;
+    let assigned = ASSIGNED.as_ref().filter(|_| text.len() <= LONGEST)?;
     let mut out = text.to_owned();
-    for found in assigned.captures_iter(text) {
+    for found in assigned.captures_iter(text).take(VARIABLES) {
         let (Some(name), Some(value)) = (found.get(1), found.get(2)) else { continue };
         let (name, value) = (name.as_str(), value.as_str().trim_matches(['"', '\'']));
         // `read x`, a loop over it or another assignment would give it another value.
