@@ -1,15 +1,17 @@
 //! A project's hooks: the file, and whether what it runs is still what the user trusted.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiller_config::schema;
 use tiller_permit::hook_files;
-use tiller_permit::trust::{FolderConfig, discover};
-use tiller_protocol::ToolCatalog;
+use tiller_permit::pin::{Pinning, Pins};
+use tiller_permit::trust::{FolderConfig, discover_hooks};
+use tiller_protocol::HookEvent;
 use tiller_protocol::ask::{TrustItem, TrustKind};
 
-use crate::list::{ChangedHook, events};
+use crate::list::{CheckHook, events};
 
 /// The file in the project.
 pub const PROJECT: &str = ".tiller/hooks.toml";
@@ -33,31 +35,60 @@ pub fn commands(hooks: &schema::Hooks) -> impl Iterator<Item = &str> {
     events(hooks).map(|(_, hook)| hook.command.as_str())
 }
 
-/// Compares the files of each hook in `folder` with `trusted`, what the user agreed to.
-pub fn changed(folder: &Path, trusted: &[TrustItem], tools: &ToolCatalog) -> ChangedHook {
-    let (folder, tools) = (folder.to_owned(), tools.clone());
-    let is_of_hooks = |item: &&TrustItem| matches!(item.kind, TrustKind::Hooks | TrustKind::Hook);
-    let before: Vec<TrustItem> = trusted.iter().filter(is_of_hooks).cloned().collect();
+/// Compares what each of `hooks` in `folder` runs with `trusted`, what the user agreed to.
+pub fn check(folder: &Path, hooks: &schema::Hooks, trusted: &[TrustItem]) -> CheckHook {
+    let (folder, before) = (folder.to_owned(), trusted.to_vec());
+    let mut pinning = Pinning::new(&folder);
+    let pins: HashMap<String, Pins> =
+        commands(hooks).map(|command| (command.to_owned(), pinning.command(command))).collect();
+    let gone = gone(&folder, &before);
     Arc::new(move |event, hook| {
-        let now = discover(&folder, &tools);
-        let hash = |path: &str| now.found.iter().find(|f| f.item.path == path).map(|f| f.item.hash.as_str());
-        let known = |path: &str| before.iter().find(|item| item.path == path).map(|item| item.hash.as_str());
-        let text = String::from_utf8_lossy(now.bytes(PROJECT).unwrap_or_default()).into_owned();
-        if now.too_much {
-            return Some(PROJECT.to_owned());
+        if let Some(path) = &gone {
+            return Err(path.clone());
         }
-        let present = read(&text).unwrap_or_default();
-        // A file that changed elsewhere is another hook's concern.
-        let is_same = || events(&present).any(|(of, other)| of == event && other == hook);
-        if hash(PROJECT) != known(PROJECT) && !is_same() {
-            return Some(PROJECT.to_owned());
+        changed_beside(&folder, &before, event, hook).map_or(Ok(()), Err)?;
+        let now = Pins::of(&folder, &hook.command);
+        let Some(then) = pins.get(&hook.command) else { return Err(PROJECT.to_owned()) };
+        match now.changed(then, &before) {
+            None => Ok(now.held(&folder)),
+            Some(file) => Err(file),
         }
-        let own = Own::new(&folder, hook, &present, &now);
-        let paths =
-            now.found.iter().map(|f| &f.item).chain(&before).filter(|item| item.kind == TrustKind::Hook);
-        let mut paths = paths.map(|item| item.path.as_str()).filter(|path| own.concerns(path));
-        paths.find(|path| hash(path) != known(path)).map(str::to_owned)
     })
+}
+
+/// A file outside of the folder of hooks that was there when the user agreed, and that no command finds any more.
+fn gone(folder: &Path, before: &[TrustItem]) -> Option<String> {
+    let files = before.iter().filter(|item| item.kind == TrustKind::Hook && !item.path.starts_with(FOLDER));
+    let mut paths = files.map(|item| &item.path);
+    paths.find(|path| folder.join(tiller_protocol::names::path(path)).symlink_metadata().is_err()).cloned()
+}
+
+/// The file of hooks, or a file beside it that the hook is known to use, where it is not as it was trusted.
+fn changed_beside(
+    folder: &Path,
+    before: &[TrustItem],
+    event: HookEvent,
+    hook: &schema::Hook,
+) -> Option<String> {
+    let now = discover_hooks(folder);
+    let hash = |path: &str| now.found.iter().find(|f| f.item.path == path).map(|f| f.item.hash.as_str());
+    let known = |path: &str| before.iter().find(|item| item.path == path).map(|item| item.hash.as_str());
+    let text = String::from_utf8_lossy(now.bytes(PROJECT).unwrap_or_default()).into_owned();
+    if now.too_much {
+        return Some(PROJECT.to_owned());
+    }
+    let present = read(&text).unwrap_or_default();
+    // A file that changed elsewhere is another hook's concern.
+    let is_same = || events(&present).any(|(of, other)| of == event && other == hook);
+    if hash(PROJECT) != known(PROJECT) && !is_same() {
+        return Some(PROJECT.to_owned());
+    }
+    let own = Own::new(folder, hook, &present, &now);
+    let paths = now.found.iter().map(|f| &f.item).chain(before).filter(|item| item.kind == TrustKind::Hook);
+    // Of what lies elsewhere its command tells.
+    let beside = paths.map(|item| item.path.as_str()).filter(|path| path.starts_with(FOLDER));
+    let mut paths = beside.filter(|path| own.concerns(path));
+    paths.find(|path| hash(path) != known(path)).map(str::to_owned)
 }
 
 /// The text and files of one hook.
@@ -97,6 +128,9 @@ impl Own {
 
 #[cfg(test)]
 mod tests {
+    use tiller_permit::trust::discover;
+    use tiller_protocol::ToolCatalog;
+
     use super::*;
 
     /// Each change is the concern of the hooks that use the file, and of no other one.
@@ -118,11 +152,12 @@ mod tests {
             for path in [".tiller/hooks/lib.sh", ".tiller/hooks/state", ".tiller/hooks/b.log", "a.log"] {
                 write(path, "1\n");
             }
+            write(".tiller/hooks/lib.sh", "true\n");
             let trusted = discover(dir.path(), &ToolCatalog::default()).items();
             changed_file.into_iter().for_each(|(path, text)| write(path, text));
-            let changed = changed(dir.path(), &trusted, &ToolCatalog::default());
+            let check = check(dir.path(), &read(HOOKS).unwrap(), &trusted);
             let all = read(HOOKS).unwrap();
-            let found = events(&all).map(|(event, hook)| changed(event, hook).unwrap_or_default());
+            let found = events(&all).map(|(event, hook)| check(event, hook).err().unwrap_or_default());
             found.collect::<Vec<_>>()
         };
         let (a, b, lib) = (".tiller/hooks/a.sh", ".tiller/hooks/b.sh", ".tiller/hooks/lib.sh");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tiller_permit::Rule;
+use tiller_permit::pin::Held;
 use tiller_protocol::{HookEvent, HookOutcome, HookRun, Notice, NoticeKind};
 use tiller_tool::shell::Launch;
 use tokio_util::sync::CancellationToken;
@@ -204,12 +205,12 @@ impl HookRunner {
         notices: &mut Vec<Notice>,
     ) -> Result<Decision, String> {
         let time = self.config.clock.now();
-        let (decided, seconds) = match self.changed(hook).await {
-            Some(file) => {
+        let (decided, seconds) = match self.check(hook).await {
+            Err(file) => {
                 let why = format!("{file} has changed since you trusted it, so the hook is not run");
                 (Err(Failure::asks(why)), 0.0)
             }
-            None => {
+            Ok(held) => {
                 let input = input::input(scene, time, about);
                 let input = if hook.claude() { crate::claude::input(scene.event, &input) } else { input };
                 let ran = command::run(
@@ -222,7 +223,7 @@ impl HookRunner {
                 let ran = ran.await;
                 let form = OutputForm { claude: hook.claude(), before: is_before(scene.event) };
                 let decided = decision::decide(&ran, form);
-                (decided, ran.took.as_secs_f64())
+                (self.unswapped(hook, held, decided).await, ran.took.as_secs_f64())
             }
         };
         let (outcome, why) = match &decided {
@@ -252,12 +253,39 @@ impl HookRunner {
         }
     }
 
-    /// The file of a hook that is no longer as it was trusted.
-    async fn changed(&self, hook: &Hook) -> Option<String> {
-        let look = self.changed_file(&hook.source)?;
+    /// Looks at the files that the hook runs.
+    ///
+    /// # Errors
+    /// Names what is no longer as it was trusted.
+    async fn check(&self, hook: &Hook) -> Result<Held, String> {
+        if let Some(file) = hook.swapped() {
+            return Err(file);
+        }
+        let Some(check) = self.check_of(&hook.source) else { return Ok(Held::default()) };
         let (event, settings) = (hook.event, hook.settings.clone());
-        let looked = tokio::task::spawn_blocking(move || look(event, &settings)).await;
-        looked.unwrap_or_else(|_| Some("one of its files".into()))
+        let checked = tokio::task::spawn_blocking(move || check(event, &settings)).await;
+        checked.unwrap_or_else(|_| Err("one of its files".into()))
+    }
+
+    /// Returns the decision of a run, unless a file that it runs was replaced meanwhile: another one may have answered. A denial
+    /// stands.
+    async fn unswapped(
+        &self,
+        hook: &Hook,
+        held: Held,
+        decided: Result<Decision, Failure>,
+    ) -> Result<Decision, Failure> {
+        let look = tokio::task::spawn_blocking(move || held.changed().map(str::to_owned)).await;
+        let Some(file) = look.unwrap_or_else(|_| Some("one of its files".into())) else { return decided };
+        hook.set_swapped(Some(file.clone()));
+        match decided {
+            Ok(Decision { deny: Some(reason), .. }) => {
+                Ok(Decision { deny: Some(reason), ..Decision::default() })
+            }
+            _ => Err(Failure::asks(format!(
+                "{file} changed while the hook ran, so its answer does not count, and it is not run again until you trust it"
+            ))),
+        }
     }
 
     fn launch(&self, hook: &Hook) -> Launch {

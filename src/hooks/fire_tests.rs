@@ -124,14 +124,71 @@ async fn a_changed_hook_never_passes_a_call() {
             before_tool_call: vec![hook("sh guard.sh", blocking, 300), hook("touch other", true, 300)],
             ..schema::Hooks::default()
         };
-        let changed: crate::ChangedHook =
-            Arc::new(|_, hook| hook.command.contains("guard.sh").then(|| "guard.sh".to_owned()));
-        assert_eq!(hooks.set_trusted(&HookSource::Project, &settings, None, changed), []);
+        let check: crate::CheckHook = Arc::new(|_, hook| match hook.command.contains("guard.sh") {
+            true => Err("guard.sh".to_owned()),
+            false => Ok(tiller_permit::pin::Held::default()),
+        });
+        assert_eq!(hooks.set_trusted(&HookSource::Project, &settings, None, check), []);
         let answer = fire(&hooks, dir.path(), HookEvent::BeforeToolCall).await;
         assert_eq!(Comes::of(&answer), expected, "{answer:?}");
         assert_eq!(dir.path().join("other").exists(), !blocking);
         let said = answer.ask.or(answer.deny.map(|denial| denial.reason)).unwrap();
         assert!(said.contains("guard.sh has changed since you trusted it"), "{said}");
         let _ = std::fs::remove_file(dir.path().join("other"));
+    }
+}
+
+/// A script that is replaced behind the check: what it answers passes no call, whether it is put back or not, and it is not run
+/// again. A denial stands.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_script_that_is_replaced_while_it_runs_passes_no_call() {
+    const GUARD: &str = "exit 2\n";
+    for (evil, put_back, is_blocking, expected) in [
+        ("touch ran; exit 0\n", false, false, Comes::Asks),
+        ("touch ran; exit 0\n", true, false, Comes::Asks),
+        ("touch ran; exit 0\n", true, true, Comes::Denied),
+        ("touch ran; exit 2\n", true, false, Comes::Denied),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let guard = dir.path().canonicalize().unwrap().join("guard.sh");
+        std::fs::write(&guard, GUARD).unwrap();
+        // The hook waits until its script is another one, and for the end until that is put back.
+        let command = "touch here; until [ -e go ]; do sleep 0.01; done; sh guard.sh; code=$?; touch there; \
+            until [ -e end ]; do sleep 0.01; done; exit $code";
+        let hooks = session(dir.path());
+        let hook = hook(command, is_blocking, 300);
+        let settings = schema::Hooks { before_tool_call: vec![hook], ..schema::Hooks::default() };
+        let trusted =
+            tiller_permit::pin::Pins::of(dir.path(), command).items(&tiller_protocol::TrustKind::Hook);
+        let runs = || tiller_permit::pin::Held::of_command(dir.path(), command);
+        assert!(trusted.iter().any(|item| item.path == "guard.sh"), "{trusted:?}");
+        let folder = dir.path().to_owned();
+        let check: crate::CheckHook =
+            Arc::new(move |_, hook| Ok(tiller_permit::pin::Held::of_command(&folder, &hook.command)));
+        assert_eq!(runs().changed(), None);
+        assert_eq!(hooks.set_trusted(&HookSource::Project, &settings, None, check), []);
+        let swap = async {
+            let until = async |name: &str| {
+                while !dir.path().join(name).exists() {
+                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                }
+            };
+            until("here").await;
+            std::fs::rename(&guard, dir.path().join("kept")).unwrap();
+            std::fs::write(&guard, evil).unwrap();
+            std::fs::write(dir.path().join("go"), "").unwrap();
+            until("there").await;
+            if put_back {
+                std::fs::rename(dir.path().join("kept"), &guard).unwrap();
+            }
+            std::fs::write(dir.path().join("end"), "").unwrap();
+        };
+        let (answer, ()) = tokio::join!(fire(&hooks, dir.path(), HookEvent::BeforeToolCall), swap);
+        assert!(dir.path().join("ran").exists());
+        assert_eq!(Comes::of(&answer), expected, "{evil} {put_back} {is_blocking}: {answer:?}");
+        std::fs::remove_file(dir.path().join("ran")).unwrap();
+        let again = fire(&hooks, dir.path(), HookEvent::BeforeToolCall).await;
+        assert_eq!(Comes::of(&again), if is_blocking { Comes::Denied } else { Comes::Asks }, "{again:?}");
+        assert!(!dir.path().join("ran").exists(), "it is not run again");
     }
 }

@@ -30,4 +30,4 @@ mod objects;
 pub use command::{HOOK_INPUT, HOOK_OUTPUT};
 pub use fire::{Denial, HookAnswer};
 pub use input::HookScene;
-pub use list::{ChangedFile, ChangedHook, Hook, HookFault, HookSource, Hooks, HooksConfig};
+pub use list::{ChangedFile, CheckHook, Hook, HookFault, HookSource, Hooks, HooksConfig};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use tiller_config::schema;
 use tiller_config::schema::HookFormat;
+use tiller_permit::pin::Held;
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::{Clock, HookEvent, HookRow, HookRun, ToolCatalog, lock};
 use tiller_tool::ChildEnv;
@@ -41,8 +42,8 @@ impl HookSource {
 /// Names a file of a plugin that is no longer as the user trusted it; `None`: all are. Reads files.
 pub type ChangedFile = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// The same for the files of one hook.
-pub type ChangedHook = Arc<dyn Fn(HookEvent, &schema::Hook) -> Option<String> + Send + Sync>;
+/// Looks before each run of a hook at what it runs. An error names what is no longer as the user trusted it. Reads files.
+pub type CheckHook = Arc<dyn Fn(HookEvent, &schema::Hook) -> Result<Held, String> + Send + Sync>;
 
 /// A hook with a `match` that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,11 +92,13 @@ struct HookState {
     last: Option<HookRun>,
     /// Its failure has been reported.
     told: bool,
+    /// The file that changed while it ran: it is not run again.
+    swapped: Option<String>,
 }
 
 impl Default for HookState {
     fn default() -> Self {
-        Self { on: true, runs: 0, last: None, told: false }
+        Self { on: true, runs: 0, last: None, told: false, swapped: None }
     }
 }
 
@@ -183,6 +186,15 @@ impl Hook {
         !std::mem::replace(&mut lock(&self.state).told, true)
     }
 
+    /// The file that changed while it ran.
+    pub(crate) fn swapped(&self) -> Option<String> {
+        lock(&self.state).swapped.clone()
+    }
+
+    pub(crate) fn set_swapped(&self, file: Option<String>) {
+        lock(&self.state).swapped = file;
+    }
+
     fn id(&self) -> String {
         let all = format!("{}\n{:?}\n{:?}", self.event.name(), self.source, self.settings);
         blake3::hash(all.as_bytes()).to_hex()[..12].to_owned()
@@ -236,8 +248,8 @@ pub(crate) struct HookRunner {
     pub(crate) config: HooksConfig,
     pub(crate) host: Host,
     list: RwLock<Arc<Vec<Arc<Hook>>>>,
-    /// Tell whether the files of a source are still those that were trusted.
-    changed: RwLock<BTreeMap<HookSource, ChangedHook>>,
+    /// Tell whether what the hooks of a source run is still what was trusted.
+    checks: RwLock<BTreeMap<HookSource, CheckHook>>,
 }
 
 impl std::fmt::Debug for Hooks {
@@ -250,8 +262,8 @@ impl Hooks {
     /// Without hooks yet.
     pub fn new(config: HooksConfig) -> Self {
         let host = Host::default().confined(config.confiner.clone());
-        let (list, changed) = (RwLock::default(), RwLock::default());
-        Self(Some(Arc::new(HookRunner { config, host, list, changed })))
+        let (list, checks) = (RwLock::default(), RwLock::default());
+        Self(Some(Arc::new(HookRunner { config, host, list, checks })))
     }
 
     /// Replaces the hooks of a source. Hooks that stay the same keep their state. Returns faults of their settings.
@@ -279,17 +291,19 @@ impl Hooks {
         let _ = self.set(source, &schema::Hooks::default(), None);
     }
 
-    /// As [`Hooks::set`], for hooks that the user trusts in one form. `changed` is called before each run.
+    /// As [`Hooks::set`], for hooks that the user trusts in one form. `check` is called before each run.
     pub fn set_trusted(
         &self,
         source: &HookSource,
         hooks: &schema::Hooks,
         folder: Option<PathBuf>,
-        changed: ChangedHook,
+        check: CheckHook,
     ) -> Vec<HookFault> {
         if let Some(runner) = &self.0 {
-            let mut all = runner.changed.write().unwrap_or_else(PoisonError::into_inner);
-            all.insert(source.clone(), changed);
+            let mut all = runner.checks.write().unwrap_or_else(PoisonError::into_inner);
+            all.insert(source.clone(), check);
+            // They are trusted anew.
+            self.list().iter().filter(|hook| hook.source == *source).for_each(|hook| hook.set_swapped(None));
         }
         self.set(source, hooks, folder)
     }
@@ -335,8 +349,8 @@ impl Hooks {
 }
 
 impl HookRunner {
-    pub(crate) fn changed_file(&self, source: &HookSource) -> Option<ChangedHook> {
-        self.changed.read().unwrap_or_else(PoisonError::into_inner).get(source).cloned()
+    pub(crate) fn check_of(&self, source: &HookSource) -> Option<CheckHook> {
+        self.checks.read().unwrap_or_else(PoisonError::into_inner).get(source).cloned()
     }
 }
 

@@ -43,7 +43,7 @@ pub use known::{KnownTool, changes, tokens};
 pub use server::{Failure, Server};
 pub use session::CallError;
 pub use settings::{
-    Origin, ServerSettings, StartCheck, Transport, is_server_name, project_servers, variables,
+    Origin, ServerSettings, StartCheck, Started, Transport, is_server_name, project_servers, variables,
 };
 pub use tools::{McpCall, NamedTool, ToolSearch, named_tools};
 

@@ -47,9 +47,12 @@ impl Origin {
     }
 }
 
-/// Tells before each start whether what a server was agreed to with still holds. It may read files.
+/// Looks before each start whether what a server was agreed to with still holds. It may read files.
 #[derive(Clone)]
-pub struct StartCheck(pub Arc<dyn Fn() -> Result<(), String> + Send + Sync>);
+pub struct StartCheck(pub Arc<dyn Fn() -> Result<Started, String> + Send + Sync>);
+
+/// Looks once the program has started whether what it runs stayed as it was.
+pub type Started = Box<dyn FnOnce() -> Result<(), String> + Send>;
 
 impl fmt::Debug for StartCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -17,6 +17,7 @@
 //! | [`redact`], [`child_env`] | secrets out of texts, files and children |
 //! | [`trust`] | what a folder brings |
 //! | [`hook_files`] | the files that the commands of hooks name |
+//! | [`pin`] | the content of all that a command runs |
 //!
 //! The text of a rule is a convenience, not a security boundary: a program that is allowed to run can do whatever its
 //! user can. The boundary is the kernel sandbox, where there is one.
@@ -29,6 +30,7 @@ pub mod danger;
 pub mod decide;
 pub mod hook_files;
 pub mod paths;
+pub mod pin;
 pub mod protected;
 mod read_only;
 pub mod redact;

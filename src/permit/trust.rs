@@ -17,6 +17,7 @@ use tiller_protocol::memory::{NEVER, WHEN};
 use tiller_shell::invisibles;
 
 use crate::hook_files;
+use crate::pin::{Pinning, Pins};
 
 /// Largest file that is taken; a larger one is listed and never loaded.
 const MAX_FILE: u64 = 256 * 1024;
@@ -31,6 +32,14 @@ const MAX_RUNS: usize = 40;
 
 /// The file of a project's hooks.
 const HOOKS: &str = ".tiller/hooks.toml";
+/// The folder for what they run.
+const HOOKS_FOLDER: &str = ".tiller/hooks";
+/// The files that name a project's servers.
+const SERVERS: &[&str] = &[".mcp.json", ".tiller/mcp.json"];
+/// Most commands of hooks and servers of one folder; beyond it nothing of the folder is loaded.
+const MAX_COMMANDS: usize = 200;
+/// Begins the hash of a file of which each line was agreed to.
+const LINES: &str = "lines:";
 
 /// Files that matter, with what they are.
 const FILES: &[(&str, TrustKind)] = &[
@@ -50,7 +59,7 @@ const FOLDERS: &[(&str, TrustKind)] = &[
     (".claude/skills", TrustKind::Skill),
     (".agents/skills", TrustKind::Skill),
     (".tiller/workflows", TrustKind::Workflow),
-    (".tiller/hooks", TrustKind::Hook),
+    (HOOKS_FOLDER, TrustKind::Hook),
     (".tiller/commands", TrustKind::Command),
     (".claude/commands", TrustKind::Command),
     (".tiller/styles", TrustKind::Style),
@@ -63,6 +72,35 @@ pub struct FoundFile {
     pub item: TrustItem,
     /// What was hashed; `None` for links, large and unreadable files, which are never loaded.
     pub bytes: Option<Vec<u8>>,
+}
+
+/// True when a decision about a file with this hash was about this line of it, among others.
+pub fn agreed_line(hash: &str, line: &str) -> bool {
+    let line = line_hash(line);
+    hash.strip_prefix(LINES).is_some_and(|lines| lines.split(',').any(|agreed| agreed == line))
+}
+
+fn line_hash(line: &str) -> String {
+    blake3::hash(line.as_bytes()).to_hex()[..16].to_owned()
+}
+
+impl FoundFile {
+    /// True when it is as it was agreed to: in this form, or a memory file of which each line was agreed to.
+    fn is_as(&self, agreed: &str) -> bool {
+        if self.item.hash == agreed {
+            return true;
+        }
+        let Some(lines) = self.item.hash.strip_prefix(LINES) else { return false };
+        match agreed.strip_prefix(LINES) {
+            Some(agreed) => {
+                lines.split(',').all(|line| line.is_empty() || agreed.split(',').any(|a| a == line))
+            }
+            // It was stored as the hash of the whole.
+            None => {
+                self.bytes.as_deref().is_some_and(|bytes| blake3::hash(bytes).to_hex().as_str() == agreed)
+            }
+        }
+    }
 }
 
 /// Everything that was found in one folder, sorted by path.
@@ -86,10 +124,37 @@ impl FolderConfig {
         self
     }
 
+    /// Sets the lines of a memory file that were not written on this machine: each of them was agreed to, or asks.
+    pub fn set_lines(&mut self, path: &str, lines: &[String]) {
+        let is_read = |f: &&mut FoundFile| f.item.path == path && f.bytes.is_some();
+        if let Some(found) = self.found.iter_mut().find(is_read) {
+            let hashes: Vec<String> = lines.iter().map(|line| line_hash(line)).collect();
+            found.item.hash = format!("{LINES}{}", hashes.join(","));
+        }
+    }
+
+    /// Adds what a command runs, where it is not known in this form.
+    fn pin(&mut self, items: Vec<TrustItem>) {
+        for item in items {
+            let new = FoundFile { item, bytes: Some(Vec::new()) };
+            match self.found.iter_mut().find(|f| f.item.path == new.item.path) {
+                Some(known) if known.bytes.is_none() => *known = new,
+                Some(_) => {}
+                None => self.found.push(new),
+            }
+        }
+    }
+
     /// Adds items that are no files and belong to the same question.
     pub fn add(&mut self, items: &[TrustItem]) {
         let found = |item: &TrustItem| FoundFile { item: item.clone(), bytes: Some(Vec::new()) };
         self.found.extend(items.iter().map(found));
+    }
+
+    fn sorted(mut self) -> Self {
+        self.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
+        self.found.dedup_by(|a, b| a.item.path == b.item.path);
+        self
     }
 
     /// The content that was hashed, by path relative to the folder.
@@ -182,10 +247,7 @@ pub fn status(folder_config: &FolderConfig, stored: Option<&TrustDecision>) -> S
     for found in &folder_config.found {
         match stored.items.get(&found.item.path) {
             None => changes.push(Change::Added(found.item.path.clone())),
-            // A memory file that was agreed to changes with each entry.
-            Some(hash) if *hash != found.item.hash && found.item.kind != TrustKind::Memory => {
-                changes.push(Change::Changed(found.item.path.clone()));
-            }
+            Some(hash) if !found.is_as(hash) => changes.push(Change::Changed(found.item.path.clone())),
             Some(_) => {}
         }
     }
@@ -197,27 +259,121 @@ pub fn status(folder_config: &FolderConfig, stored: Option<&TrustDecision>) -> S
     if changes.is_empty() && !folder_config.too_much { Status::Trusted } else { Status::Changed(changes) }
 }
 
-/// Looks at a folder. Reads only the listed names in it. `tools`: those that its rules may name.
+/// Looks at a folder. Reads the listed names in it, and what its hooks and servers run. `tools`: those that its rules may name.
 pub fn discover(folder: &Path, tools: &ToolCatalog) -> FolderConfig {
     let mut search = Search { folder, tools, folder_config: FolderConfig::default() };
     for (path, kind) in FILES.iter().chain(FOLDERS) {
         search.visit(Path::new(path), kind, 0);
     }
-    for path in named_by_hooks(folder, &search.folder_config) {
-        search.visit(&path, &TrustKind::Hook, 0);
+    let mut folder_config = search.with_named();
+    let mut pinning = Pinning::new(folder);
+    let commands = hook_commands(&folder_config);
+    for command in commands.iter().take(MAX_COMMANDS) {
+        folder_config.pin(pinning.command(command).items(&TrustKind::Hook));
     }
-    let mut folder_config = search.folder_config;
-    leave_out_written(folder, &mut folder_config);
-    folder_config.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
-    folder_config.found.dedup_by(|a, b| a.item.path == b.item.path);
-    folder_config
+    let servers = SERVERS.iter().filter_map(|path| folder_config.bytes(path)).flat_map(server_lines);
+    let servers: Vec<ServerLine> = servers.collect();
+    for server in servers.iter().take(MAX_COMMANDS) {
+        let pins = pinning.program(&server.below, &server.words, &server.env);
+        folder_config.pin(pins.items(&TrustKind::McpServers));
+    }
+    folder_config.too_much |= commands.len().max(servers.len()) > MAX_COMMANDS;
+    folder_config.sorted()
 }
 
-/// Files of the folder that the commands of its hooks name: what they run is trusted with them.
+/// Looks at the hooks of a folder only: their file, the files beside it, and those that it names.
+pub fn discover_hooks(folder: &Path) -> FolderConfig {
+    // None of these files is read as rules.
+    let tools = ToolCatalog::default();
+    let mut search = Search { folder, tools: &tools, folder_config: FolderConfig::default() };
+    search.visit(Path::new(HOOKS), &TrustKind::Hooks, 0);
+    search.visit(Path::new(HOOKS_FOLDER), &TrustKind::Hook, 0);
+    search.with_named().sorted()
+}
+
+impl Search<'_> {
+    /// Returns what was found, with the files that hooks name and without those that they write.
+    fn with_named(mut self) -> FolderConfig {
+        for path in named_by_hooks(self.folder, &self.folder_config) {
+            self.visit(&path, &TrustKind::Hook, 0);
+        }
+        leave_out_written(self.folder, &mut self.folder_config);
+        self.folder_config
+    }
+}
+
+/// The command lines in the file of hooks; none where it cannot be read: then no hook runs.
+fn hook_commands(folder_config: &FolderConfig) -> Vec<String> {
+    fn commands(value: &toml::Value, into: &mut Vec<String>) {
+        match value {
+            toml::Value::Table(table) => {
+                into.extend(table.get("command").and_then(|c| c.as_str()).map(str::to_owned));
+                table.values().for_each(|value| commands(value, into));
+            }
+            toml::Value::Array(all) => all.iter().for_each(|value| commands(value, into)),
+            _ => {}
+        }
+    }
+    let mut all = Vec::new();
+    if let Ok(Some(text)) = folder_config.text(HOOKS)
+        && let Ok(table) = text.parse::<toml::Table>()
+    {
+        commands(&toml::Value::Table(table), &mut all);
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// A server of a project's file that is a program.
+#[derive(Clone, Debug)]
+pub struct ServerLine {
+    pub name: String,
+    words: Vec<String>,
+    env: Vec<(String, String)>,
+    below: String,
+}
+
+impl ServerLine {
+    /// Returns the content of all that it runs. Reads files.
+    pub fn pins(&self, folder: &Path) -> Pins {
+        Pins::of_program(folder, &self.below, &self.words, &self.env)
+    }
+}
+
+/// The servers of a file that are programs.
+pub fn server_lines(bytes: &[u8]) -> Vec<ServerLine> {
+    let value: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let servers = value.get("mcpServers").or_else(|| value.get("servers")).and_then(|s| s.as_object());
+    let line = |(name, server): (&String, &serde_json::Value)| {
+        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+        let command = server.get("command").and_then(text)?;
+        let args = server.get("args").and_then(|args| args.as_array());
+        let args = args.into_iter().flatten().filter_map(text);
+        let env = server.get("env").and_then(|env| env.as_object()).into_iter().flatten();
+        let env = env.filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect();
+        let below = server.get("cwd").and_then(text).unwrap_or_default();
+        Some(ServerLine {
+            name: name.clone(),
+            words: std::iter::once(command).chain(args).collect(),
+            env,
+            below,
+        })
+    };
+    servers.into_iter().flatten().filter_map(line).collect()
+}
+
+/// Files of the folder that the commands of its hooks name: what they run is trusted with them. One behind a link is found with
+/// what the commands run.
 fn named_by_hooks(folder: &Path, folder_config: &FolderConfig) -> Vec<PathBuf> {
     let Some(bytes) = folder_config.bytes(HOOKS) else { return Vec::new() };
     let named = hook_files::named(folder, &String::from_utf8_lossy(bytes));
-    named.into_iter().filter(|path| folder.join(path).is_file()).collect()
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let is_file = |path: &PathBuf| {
+        folder.join(path).is_file()
+            && folder.join(path).canonicalize().is_ok_and(|found| found == real.join(path))
+    };
+    named.into_iter().filter(is_file).collect()
 }
 
 /// Removes the files in the folder of hooks that hooks write: they change with each run. One that a command names as well
@@ -424,9 +580,11 @@ fn detail(kind: &TrustKind, text: &str, tools: &ToolCatalog) -> String {
             described.map_or_else(|| first_text(text), |d| d.trim_matches(['"', '\'']).to_owned())
         }
         // Its content is not read: the path is all that is known.
-        TrustKind::ProgramSettings | TrustKind::UnenforcedRule | TrustKind::Removed | TrustKind::Other(_) => {
-            String::new()
-        }
+        TrustKind::ProgramSettings
+        | TrustKind::UnenforcedRule
+        | TrustKind::Unpinned
+        | TrustKind::Removed
+        | TrustKind::Other(_) => String::new(),
     }
 }
 

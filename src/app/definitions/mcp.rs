@@ -1,10 +1,15 @@
 //! MCP servers of the settings and of the folder, and the tools that reach them.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiller_config::McpServer;
-use tiller_mcp::{Hub, HubConfig, McpCall, Origin, ServerSettings, ToolSearch, named_tools, project_servers};
-use tiller_permit::trust::FolderConfig;
+use tiller_mcp::{
+    Hub, HubConfig, McpCall, Origin, ServerSettings, StartCheck, Started, ToolSearch, named_tools,
+    project_servers,
+};
+use tiller_permit::trust::{FolderConfig, ServerLine, server_lines};
+use tiller_protocol::ask::TrustItem;
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_tool::ChildEnv;
 use tiller_tool::shell::{Bounds, share_of_memory};
@@ -22,12 +27,14 @@ pub(crate) struct McpSetup {
     /// Servers of the settings that cannot be used, each in a sentence without a full stop.
     pub(crate) problems: Vec<String>,
     vars: Arc<ChildEnv>,
+    /// The folder, in which its servers start.
+    root: PathBuf,
 }
 
 impl McpSetup {
     /// Without servers.
     pub(crate) fn none() -> Self {
-        Self { hub: None, problems: Vec::new(), vars: ChildEnv::new(Vec::new()) }
+        Self { hub: None, problems: Vec::new(), vars: ChildEnv::new(Vec::new()), root: PathBuf::new() }
     }
 
     /// Reads the servers of the settings; those of the folder follow with its trust. Starts none. The tools are added where
@@ -52,8 +59,12 @@ impl McpSetup {
         for tool in named_tools(&hub, setup.config.config.context.mcp_tokens) {
             setup.tools.push(Box::leak(Box::new(tool)));
         }
-        setup.services.mcp =
-            Self { hub: Some(Arc::clone(&hub)), problems: Vec::new(), vars: setup.children() };
+        setup.services.mcp = Self {
+            hub: Some(Arc::clone(&hub)),
+            problems: Vec::new(),
+            vars: setup.children(),
+            root: setup.project.clone(),
+        };
         hub
     }
 
@@ -75,7 +86,12 @@ impl McpSetup {
             |name: &str| vars.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         let mut notices = Vec::new();
         for bytes in FILES.iter().filter_map(|file| folder.bytes(file)) {
-            let (servers, problems) = project_servers(bytes, &lookup);
+            let (mut servers, problems) = project_servers(bytes, &lookup);
+            let lines = server_lines(bytes);
+            for server in &mut servers {
+                let line = lines.iter().find(|line| line.name == server.name);
+                server.check = line.map(|line| check(&self.root, line, &folder.items()));
+            }
             hub.add(servers);
             notices.extend(problems.iter().map(|problem| notice(problem)));
         }
@@ -93,6 +109,23 @@ impl McpSetup {
     pub(crate) fn notices(&self) -> Vec<Notice> {
         self.problems.iter().map(|problem| notice(problem)).collect()
     }
+}
+
+/// Compares what a server of the folder runs with what the person trusted, before it starts and once it has.
+fn check(root: &Path, line: &ServerLine, trusted: &[TrustItem]) -> StartCheck {
+    let (root, line, trusted) = (root.to_owned(), line.clone(), trusted.to_vec());
+    let before = line.pins(&root);
+    StartCheck(Arc::new(move || {
+        let now = line.pins(&root);
+        if let Some(file) = now.changed(&before, &trusted) {
+            return Err(format!("{file} has changed since you trusted it; `tiller trust` shows it and asks"));
+        }
+        let held = now.held(&root);
+        Ok(Box::new(move || match held.changed() {
+            None => Ok(()),
+            Some(file) => Err(format!("{file} changed while it started")),
+        }) as Started)
+    }))
 }
 
 fn notice(problem: &str) -> Notice {

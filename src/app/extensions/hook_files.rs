@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use tiller_config::schema;
 use tiller_hooks::file;
-use tiller_permit::hook_files;
 use tiller_permit::trust::FolderConfig;
+use tiller_permit::{hook_files, pin};
 
 use crate::app::Setup;
 
@@ -15,8 +15,11 @@ pub(crate) fn of(setup: &Setup) -> Vec<PathBuf> {
     let text = setup.folder_config.bytes(file::PROJECT).map(String::from_utf8_lossy).unwrap_or_default();
     let project = file::read(&text).unwrap_or_default();
     let commands = file::commands(&setup.config.config.hooks).chain(file::commands(&project));
-    let mut files: Vec<PathBuf> =
-        commands.flat_map(|command| hook_files::run(&setup.project, command)).collect();
+    let run = |command| {
+        let known = hook_files::run(&setup.project, command).into_iter();
+        known.chain(pin::runs(&setup.project, command))
+    };
+    let mut files: Vec<PathBuf> = commands.flat_map(run).collect();
     files.retain(|path| setup.project.join(path).is_file());
     files.sort();
     files.dedup();

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tiller_config::schema;
-use tiller_hooks::{ChangedHook, HookSource, Hooks, HooksConfig, file};
+use tiller_hooks::{CheckHook, HookSource, Hooks, HooksConfig, file};
+use tiller_permit::pin::Held;
 use tiller_permit::trust::FolderConfig;
 use tiller_plugins::{Installed, PluginState};
-use tiller_protocol::{HookEvent, Notice, NoticeKind, ToolCatalog, TrustKind};
+use tiller_protocol::{HookEvent, Notice, NoticeKind, TrustKind};
 use tiller_store::{Store, TrustRow};
 use tiller_tool::shell::Confiner;
 
@@ -24,12 +25,11 @@ pub(crate) fn load(
     trusted: bool,
     plugins: &[Installed],
 ) -> (Hooks, Vec<Notice>) {
-    let tools = setup.tools.catalog();
     let hooks = Hooks::new(HooksConfig {
         folder: setup.project.clone(),
         env: setup.children(),
         confiner,
-        tools: tools.clone(),
+        tools: setup.tools.catalog(),
         clock: Arc::clone(&setup.clock),
     });
     let faults = hooks.set(&HookSource::User, &setup.config.config.hooks, None);
@@ -39,8 +39,12 @@ pub(crate) fn load(
         let Ok(manifest) = &plugin.manifest else { continue };
         let source = HookSource::Plugin(plugin.name.clone());
         let changed = plugins::changed(plugin);
-        let changed: ChangedHook = Arc::new(move |_, _| changed());
-        let faults = hooks.set_trusted(&source, &manifest.hooks, Some(plugin.folder.clone()), changed);
+        let folder = plugin.folder.clone();
+        let check: CheckHook = Arc::new(move |_, hook| match changed() {
+            None => Ok(Held::of_command(&folder, &hook.command)),
+            Some(file) => Err(file),
+        });
+        let faults = hooks.set_trusted(&source, &manifest.hooks, Some(plugin.folder.clone()), check);
         notices.extend(
             faults
                 .iter()
@@ -53,37 +57,37 @@ pub(crate) fn load(
             PluginState::Changed(file) => file.clone(),
             _ => "one of its files".to_owned(),
         };
-        let changed: ChangedHook = Arc::new(move |_, _| Some(file.clone()));
+        let check: CheckHook = Arc::new(move |_, _| Err(file.clone()));
         // The start says that the plugin is not used.
         let source = HookSource::Plugin(plugin.name.clone());
-        let _ = hooks.set_trusted(&source, &manifest.hooks, Some(plugin.folder.clone()), changed);
+        let _ = hooks.set_trusted(&source, &manifest.hooks, Some(plugin.folder.clone()), check);
     }
     if setup.common.demo {
         // It is right: a driven test of the tour runs it.
         let _ = hooks.set(&HookSource::Demo, &demo(), None);
     }
     if trusted {
-        notices.extend(load_project(&hooks, &setup.project, &setup.folder_config, &tools).1);
+        notices.extend(load_project(&hooks, &setup.project, &setup.folder_config).1);
     } else if let Ok(Some(agreed)) = store.trust().get(&setup.project_name())
         && agreed.trusted
     {
-        keep_guards(&hooks, setup, &agreed, &tools);
+        keep_guards(&hooks, setup, &agreed);
     }
     (hooks, notices)
 }
 
 /// Sets the hooks of a folder of which something changed since the user's yes. Those whose own files are as they were run;
 /// the others are not run and pass no call.
-fn keep_guards(hooks: &Hooks, setup: &Setup, agreed: &TrustRow, tools: &ToolCatalog) {
+fn keep_guards(hooks: &Hooks, setup: &Setup, agreed: &TrustRow) {
     let Some(before) = agreed.items.iter().find(|item| item.kind == TrustKind::Hooks) else { return };
     let now = setup.folder_config.found.iter().find(|found| found.item.kind == TrustKind::Hooks);
     let text = setup.folder_config.bytes(file::PROJECT).map(String::from_utf8_lossy).unwrap_or_default();
     let mut all = file::read(&text).unwrap_or_default();
     let same = now.is_some_and(|now| now.item.hash == before.hash);
-    let changed: ChangedHook = match same {
-        true => file::changed(&setup.project, &agreed.items, tools),
+    let check: CheckHook = match same {
+        true => file::check(&setup.project, &all, &agreed.items),
         // Which of its hooks were agreed to is not known any more.
-        false => Arc::new(|_, _| Some(file::PROJECT.to_owned())),
+        false => Arc::new(|_, _| Err(file::PROJECT.to_owned())),
     };
     if !same && all.before_tool_call.is_empty() && before.detail.contains(HookEvent::BeforeToolCall.name()) {
         all.before_tool_call.push(schema::Hook {
@@ -96,7 +100,7 @@ fn keep_guards(hooks: &Hooks, setup: &Setup, agreed: &TrustRow, tools: &ToolCata
         });
     }
     // `tiller trust` shows the faults of the present file.
-    let _ = hooks.set_trusted(&HookSource::Project, &all, None, changed);
+    let _ = hooks.set_trusted(&HookSource::Project, &all, None, check);
 }
 
 /// The hook of the demo: it denies what the demo could not do anyway.
@@ -117,13 +121,12 @@ pub(crate) fn load_project(
     hooks: &Hooks,
     project: &Path,
     folder_config: &FolderConfig,
-    tools: &ToolCatalog,
 ) -> (usize, Vec<Notice>) {
     match hook_files::read_project(folder_config) {
         Ok(None) => (0, Vec::new()),
         Ok(Some(read)) => {
-            let changed = file::changed(project, &folder_config.items(), tools);
-            let faults = hooks.set_trusted(&HookSource::Project, &read, None, changed);
+            let check = file::check(project, &read, &folder_config.items());
+            let faults = hooks.set_trusted(&HookSource::Project, &read, None, check);
             let notice = |fault: &_| Notice::new(NoticeKind::Config, format!("{}, {fault}.", file::PROJECT));
             let rows = hooks.rows().into_iter().filter(|row| row.source == HookSource::Project.words());
             (rows.count(), faults.iter().map(notice).collect())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tiller_config::PluginPlace;
 use tiller_hooks::ChangedFile;
-use tiller_mcp::{Origin, ServerSettings, StartCheck};
+use tiller_mcp::{Origin, ServerSettings, StartCheck, Started};
 use tiller_permit::trust::{Choice, TrustDecision};
 use tiller_plugins::{Installed, PluginState, ToolServices};
 use tiller_protocol::{Notice, NoticeKind, TrustKind};
@@ -118,9 +118,14 @@ pub(crate) fn servers(setup: &Setup, used: &[Installed]) -> (Vec<ServerSettings>
             _ => (setup.env)(name),
         };
         let unchanged = changed(plugin);
-        let check = StartCheck(Arc::new(move || match unchanged() {
+        let unchanged = move || match unchanged() {
             None => Ok(()),
             Some(file) => Err(format!("{file} of its plugin has changed since you agreed to it")),
+        };
+        let check = StartCheck(Arc::new(move || {
+            unchanged()?;
+            let again = unchanged.clone();
+            Ok(Box::new(again) as Started)
         }));
         for (name, server) in &manifest.mcp {
             let mut server = server.clone();

@@ -8,9 +8,9 @@ use tiller_config::{Config, Places};
 use tiller_memory::files::{Document, Entry};
 use tiller_memory::{Memory, MemoryPlaces, MemorySettings};
 use tiller_permit::Redactor;
-use tiller_permit::trust::{FolderConfig, Status};
+use tiller_permit::trust::{FolderConfig, Status, agreed_line};
 use tiller_protocol::{Clock, MemoryScope, MemoryTarget};
-use tiller_store::Store;
+use tiller_store::{Store, TrustRow};
 use tiller_tool::{Registry, Secrets};
 
 use crate::app::Setup;
@@ -41,8 +41,41 @@ pub(crate) fn open(setup: &Setup, store: &Store, own_files: bool, secrets: Secre
     memory.open(store.clone());
     memory.find_secrets(Arc::new(move |text: &str| secrets(text).first().map(|s| s.name)));
     if own_files {
+        trust(memory, &setup.folder_config);
+    } else if let Ok(Some(agreed)) = store.trust().get(&setup.project_name())
+        && agreed.trusted
+    {
+        keep_agreed(memory, &setup.folder_config, &agreed);
+    }
+}
+
+/// Uses the files of the folder, with the lines that they have in `folder_config`: another line that was not written here stands
+/// in no prompt.
+pub(crate) fn trust(memory: &Memory, folder_config: &FolderConfig) {
+    memory.agree_project(lines(folder_config).map(|(_, line)| line));
+    memory.trust_project();
+}
+
+/// Uses the files of a folder of which something changed since the user's yes, with the lines that were agreed to: rules among
+/// them stay in force.
+fn keep_agreed(memory: &Memory, folder_config: &FolderConfig, agreed: &TrustRow) {
+    let is_agreed = |(label, line): &(&str, String)| {
+        agreed.items.iter().any(|item| item.path == *label && agreed_line(&item.hash, line))
+    };
+    let known: Vec<String> = lines(folder_config).filter(is_agreed).map(|(_, line)| line).collect();
+    if !known.is_empty() {
+        memory.agree_project(known.into_iter());
         memory.trust_project();
     }
+}
+
+/// The lines of the folder's memory files, each with the name of its file.
+fn lines(folder_config: &FolderConfig) -> impl Iterator<Item = (&'static str, String)> {
+    let project = MemoryTarget::ALL.iter().filter(|t| t.scope == MemoryScope::Project);
+    project.flat_map(|target| {
+        let text = folder_config.bytes(target.label()).map(String::from_utf8_lossy).unwrap_or_default();
+        Document::parse(&text).lines().map(|line| (target.label(), line)).collect::<Vec<_>>()
+    })
 }
 
 /// Whether the folder's own memory files may be used: the user trusts the folder, or it brings nothing that needs trust. Files
@@ -57,19 +90,17 @@ pub(crate) fn without_own(folder_config: FolderConfig, folder: &Path, store: &St
     let project = MemoryTarget::ALL.iter().filter(|t| t.scope == MemoryScope::Project);
     project.fold(folder_config, |folder_config, target| {
         let path = folder.join(target.label()).to_string_lossy().into_owned();
-        let text = folder_config.bytes(target.label()).map(String::from_utf8_lossy);
-        let made_here = text.is_some_and(|text| {
-            let document = Document::parse(&text);
-            // What cannot be read of the database was not written here.
-            let changes = store.memory_changes().of_files(&[path]).unwrap_or_default();
-            let lines: HashSet<String> = changes
-                .into_iter()
-                .filter_map(|c| c.added)
-                .map(|line| Entry::of_line(&line).line())
-                .collect();
-            document.entries().all(|entry| lines.contains(&entry.line()))
-                && document.other_lines().next().is_none()
-        });
-        if made_here { folder_config.without_memory(target.label()) } else { folder_config }
+        let Some(bytes) = folder_config.bytes(target.label()) else { return folder_config };
+        let document = Document::parse(&String::from_utf8_lossy(bytes));
+        // What cannot be read of the database was not written here.
+        let changes = store.memory_changes().of_files(&[path]).unwrap_or_default();
+        let lines: HashSet<String> =
+            changes.into_iter().filter_map(|c| c.added).map(|line| Entry::of_line(&line).line()).collect();
+        let mut foreign: Vec<String> = document.lines().filter(|line| !lines.contains(line)).collect();
+        foreign.sort();
+        foreign.dedup();
+        let mut folder_config = folder_config;
+        folder_config.set_lines(target.label(), &foreign);
+        if foreign.is_empty() { folder_config.without_memory(target.label()) } else { folder_config }
     })
 }

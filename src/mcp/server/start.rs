@@ -10,7 +10,7 @@ use super::{Failure, Server};
 use crate::connect::{Connection, NoConnection, connect};
 use crate::hub::ServerRights;
 use crate::session::CallError;
-use crate::settings::Transport;
+use crate::settings::{Started, Transport};
 
 /// Delay before a server that failed is tried again, by the number of failures, in seconds.
 const DELAYS: [u64; 6] = [0, 2, 5, 15, 30, 60];
@@ -50,12 +50,12 @@ impl Server {
         let environment = {
             let (make, settings) = (Arc::clone(&self.environment), self.settings.clone());
             tokio::task::spawn_blocking(move || {
-                settings.check.as_ref().map_or(Ok(()), |check| (check.0)())?;
-                Ok::<_, String>(make(&settings, rights))
+                let started = settings.check.as_ref().map(|check| (check.0)()).transpose()?;
+                Ok::<_, String>((make(&settings, rights), started))
             })
             .await
         };
-        let environment = environment
+        let (environment, started) = environment
             .unwrap_or_else(|e| Err(e.to_string()))
             .map_err(|why| Failure::new(format!("it could not be started: {why}")))?;
         let free =
@@ -66,7 +66,10 @@ impl Server {
         let made = match connect(&self.settings, &environment, revision.as_deref()).await {
             Ok((connection, lists)) => {
                 let connection = Arc::new(connection);
-                let read = self.read_tools(&connection).await;
+                let read = match unchanged(started).await {
+                    Ok(()) => self.read_tools(&connection).await,
+                    Err(why) => Err(Failure::new(format!("it was ended: {why}"))),
+                };
                 if read.is_ok() {
                     let [_, prompts, resources] = connection.offers();
                     let (offers, peer) = (Arc::clone(&self.offers), connection.peer().clone());
@@ -184,4 +187,10 @@ impl Drop for StartingMark<'_> {
     fn drop(&mut self) {
         lock(&self.0.state).starting = false;
     }
+}
+
+/// Fails where a file that a program runs did not stay as it was until it had started.
+async fn unchanged(started: Option<Started>) -> Result<(), String> {
+    let Some(look) = started else { return Ok(()) };
+    tokio::task::spawn_blocking(look).await.unwrap_or_else(|e| Err(e.to_string()))
 }

@@ -117,7 +117,7 @@ impl Part<'_> {
     }
 
     /// Whether it says something: empty lines, rules and the marks of code blocks do not.
-    fn says(self) -> bool {
+    pub(super) fn says(self) -> bool {
         match self {
             Self::Entry(_) => true,
             Self::Line(raw) => raw.chars().any(|c| c.is_alphanumeric() || !c.is_ascii()),
@@ -202,6 +202,11 @@ impl Document {
     pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         let pieces = self.pieces.iter().filter(|piece| !matches!(piece, Piece::Line { archive: true, .. }));
         pieces.map(Piece::part).filter(|part| part.says())
+    }
+
+    /// All that says something, each as the record of a change knows it.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        self.parts().map(Part::line)
     }
 
     /// The lines that models see and that are no part of an entry, without those that say nothing.

@@ -51,6 +51,7 @@ pub use import::{Imported, ImportedEntry};
 pub use merge::merge;
 pub use page::MemoryMark;
 pub use plan::{Edit, Planned, Route};
+pub(crate) use power::KnownLines;
 pub use power::RuleFilePlace;
 pub use screen::screen;
 pub use seen::UnconfinedCall;
@@ -108,6 +109,8 @@ pub struct Memory {
     store: OnceLock<Store>,
     /// The user trusts the project.
     trusted: AtomicBool,
+    /// The lines of its files that the user agreed to; `None`: all.
+    agreed: RwLock<Option<Arc<HashSet<String>>>>,
     since_unconfined: Mutex<Option<power::SinceUnconfined>>,
     watch: Mutex<seen::Watch>,
     /// Lines that are no entry as the list showed them last, with the change of their row; by path.
@@ -179,6 +182,7 @@ impl Memory {
             settings: RwLock::new(settings),
             store: OnceLock::new(),
             trusted: AtomicBool::new(false),
+            agreed: RwLock::default(),
             since_unconfined: Mutex::default(),
             watch: Mutex::default(),
             shown_lines: Mutex::default(),
@@ -229,6 +233,12 @@ impl Memory {
     pub fn trust_project(&self) {
         self.trusted.store(true, Ordering::Relaxed);
         self.know_project();
+    }
+
+    /// The user agreed to these lines of the files of the project: models see no other one that was not written here.
+    pub fn agree_project(&self, lines: impl Iterator<Item = String>) {
+        let lines = lines.collect();
+        *self.agreed.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(lines));
     }
 
     /// Uses the files of the project no longer.

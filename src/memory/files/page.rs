@@ -19,6 +19,8 @@ use crate::rules::matcher::without_matchers;
 const VANISHED: usize = 500;
 /// What is shown at an entry that a program wrote beside Tiller, and that models do not get.
 const NOT_SENT: &str = "It is in no prompt until you accept it: a program wrote it, and it reads like an instruction to an agent";
+/// The same at an entry that came to a file of the project.
+const NOT_AGREED: &str = "It is in no prompt until you trust the folder with it (`tiller trust`): it came after your last yes, and not by Tiller";
 /// The same at lines that are no entry.
 const NOT_SENT_LINE: &str =
     "It is in no prompt until you accept it: a program wrote it into the file, and it is no entry";
@@ -251,7 +253,11 @@ fn shown(
 ) -> MemoryEntry {
     let entry = entry(target, own, sources);
     match others.shown(path, Part::Entry(own)) {
-        Shown::LeftOut => MemoryEntry { hidden: true, fault: NOT_SENT.to_owned(), ..entry },
+        Shown::LeftOut => {
+            let known = others.is_known(path, Part::Entry(own));
+            let fault = if known { NOT_SENT } else { NOT_AGREED };
+            MemoryEntry { hidden: true, fault: fault.to_owned(), ..entry }
+        }
         Shown::Whole | Shown::Marked(_) => entry,
     }
 }

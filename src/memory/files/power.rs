@@ -76,6 +76,18 @@ pub(super) struct ByOthers {
     /// Each as the path of its file and its line.
     lines: Arc<HashSet<(String, String)>>,
     origins: Arc<Origins>,
+    known: KnownLines,
+}
+
+/// The files of the project, with the lines that the user agreed to or that were written here. Of another file all are known.
+#[derive(Debug, Default)]
+pub(crate) struct KnownLines(HashMap<String, HashSet<String>>);
+
+impl KnownLines {
+    /// True when models may see this line of the file at `path`.
+    pub(crate) fn has(&self, path: &str, line: &str) -> bool {
+        self.0.get(path).is_none_or(|known| known.contains(line))
+    }
 }
 
 impl ByOthers {
@@ -88,6 +100,9 @@ impl ByOthers {
     /// entries is left out: no mark would end what it says, since an instruction can go over several lines.
     pub(super) fn shown(&self, path: &str, part: Part<'_>) -> Shown {
         let place = (path.to_owned(), part.line());
+        if !self.is_known(path, part) {
+            return Shown::LeftOut;
+        }
         if !self.lines.contains(&place) {
             return Shown::Whole;
         }
@@ -101,6 +116,13 @@ impl ByOthers {
         }
         let recorded = self.origins.done.get(&place).copied().unwrap_or_default();
         Shown::Marked(recorded.max(Taint::ToolOutput).mark())
+    }
+}
+
+impl ByOthers {
+    /// False for a line that came to a file of the project after the user agreed to it.
+    pub(super) fn is_known(&self, path: &str, part: Part<'_>) -> bool {
+        !part.says() || self.known.has(path, &part.line())
     }
 }
 
@@ -136,7 +158,25 @@ impl Memory {
 
     /// What is known of entries that text of others had a part in.
     pub(super) fn by_others(&self) -> ByOthers {
-        ByOthers { lines: self.lines_of_others(), origins: self.origins().unwrap_or_default() }
+        let origins = self.origins().unwrap_or_default();
+        ByOthers { lines: self.lines_of_others(), origins, known: self.known_lines() }
+    }
+
+    /// The lines of the project's files that models may see. Blocks.
+    pub(crate) fn known_lines(&self) -> KnownLines {
+        let agreed = self.agreed.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(agreed) = agreed else { return KnownLines::default() };
+        let project = self.targets().filter(|target| target.scope == MemoryScope::Project);
+        let paths = project.filter_map(|target| self.path(target)).filter(|path| path.exists());
+        let known = |path: PathBuf| {
+            let path = name(&path);
+            let store = self.store.get();
+            let changes = store.and_then(|s| s.memory_changes().of_files(std::slice::from_ref(&path)).ok());
+            let own = changes.into_iter().flatten().filter_map(|change| change.added);
+            let own = own.map(|line| Entry::of_line(&line).line());
+            (path, own.chain(agreed.iter().cloned()).collect())
+        };
+        KnownLines(paths.map(known).collect())
     }
 
     /// A program that nothing confines is about to run: what is in the files now is the user's, what comes without an

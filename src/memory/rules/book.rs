@@ -12,7 +12,7 @@ use tiller_store::Store;
 
 use super::index::{RuleCall, RuleIndex};
 use super::matcher::{ActionRule, of_others, parse};
-use crate::files::{Document, Entry, Memory, RuleFilePlace, Stamp, stamp, stamp_of_link};
+use crate::files::{Document, Entry, KnownLines, Memory, RuleFilePlace, Stamp, stamp, stamp_of_link};
 
 /// Most rules of all memory files.
 const RULES: usize = 1_000;
@@ -162,8 +162,9 @@ impl RuleBook {
         let read = self.of_files();
         let own = &read.rules;
         let others = if own.is_empty() { Arc::default() } else { self.memory.lines_of_others() };
-        let mut all: Vec<BookRule> =
-            own.iter().filter(|r| !others.contains(&r.place)).map(|r| r.rule.clone()).collect();
+        let known = if own.is_empty() { KnownLines::default() } else { self.memory.known_lines() };
+        let counts = |r: &&FileRule| !others.contains(&r.place) && known.has(&r.place.0, &r.place.1);
+        let mut all: Vec<BookRule> = own.iter().filter(counts).map(|r| r.rule.clone()).collect();
         let learned = self.of_learnings(store);
         let mut places = fit(&learned);
         // One with the text of an entry is a part of that entry's rule.

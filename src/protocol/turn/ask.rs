@@ -263,6 +263,8 @@ word_enum! {
         ProgramSettings = "program settings",
         /// A rule of the person that an external program cannot enforce.
         UnenforcedRule = "rule not enforced",
+        /// A command that runs what no file pins.
+        Unpinned = "not pinned",
         /// It existed when the person agreed, and is gone.
         Removed = "removed",
     }
@@ -292,7 +294,7 @@ pub struct TrustItem {
     pub kind: TrustKind,
     /// `None`: the person agreed to it as it is, or to nothing of the folder yet.
     pub change: Option<TrustChange>,
-    /// Path relative to the folder.
+    /// Path relative to the folder; the command of [`TrustKind::Unpinned`].
     pub path: String,
     /// What it does, in one line.
     pub detail: String,

@@ -203,6 +203,44 @@ fn x19_a_hook_that_changes_after_trust_is_not_run() {
     assert_eq!(quit(&mut term), 0);
 }
 
+/// Each spelling of the script of a hook: once it is another one it is not run, no call passes, and it is said.
+#[test]
+fn x2_a_script_that_changed_after_trust_is_not_run_however_it_is_spelled() {
+    for (command, changed) in [
+        ("cd tools && sh guard.sh", "tools/guard.sh"),
+        ("sh $PWD/tools/guard.sh", "tools/guard.sh"),
+        ("sh tools/gu*.sh", "tools/guard.sh"),
+        ("sh < tools/guard.sh", "tools/guard.sh"),
+        (". tools/lib.sh; deny", "tools/lib.sh"),
+        ("sh scripts/guard.sh", "tools/guard.sh"),
+        ("make -s guard", "Makefile"),
+        ("python3 -m guards.check", "guards/check.py"),
+    ] {
+        let server = ScriptServer::start([write("w1", "a.txt"), says("Denied.")]);
+        let place = Place::anthropic(&server);
+        place.file(
+            ".tiller/hooks.toml",
+            &format!("[[before-tool-call]]\nblocking = true\ncommand = \"{command}\"\n"),
+        );
+        place.file("tools/guard.sh", "exit 2\n");
+        place.file("tools/lib.sh", "deny() { exit 2; }\n");
+        place.file("guards/check.py", "import sys; sys.exit(2)\n");
+        place.file("Makefile", "guard:\n\texit 2\n");
+        std::os::unix::fs::symlink("tools", place.work.join("scripts")).unwrap();
+        place.ok(&["trust", "--yes"]);
+        let (text, path) =
+            (std::fs::read_to_string(place.work.join(changed)).unwrap(), place.work.join(changed));
+        std::fs::write(&path, format!("{text}\n")).unwrap();
+        let out = place.run(&["exec", "--json", "--profile", "full", "go"]);
+        let said = output(&out.stdout, "w1");
+        assert!(said.contains("has changed since you trusted it"), "{command}: {said}");
+        assert!(said.contains(changed) || said.contains(command), "{command}: {said}");
+        assert!(!place.work.join("a.txt").exists(), "{command}");
+        let listed = place.run(&["trust"]);
+        assert!(listed.stdout.contains("changed: "), "{command}: {listed:?}");
+    }
+}
+
 /// A hook has no key in its environment. Where this machine confines, it writes in the folder only.
 #[test]
 fn x19_a_hook_has_no_keys_and_is_confined() {

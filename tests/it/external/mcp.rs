@@ -234,7 +234,9 @@ fn a_server_of_the_project_needs_the_folders_trust_and_its_own_approval() {
         calls("c1", "mcp_call", json!({"server": "shared", "tool": "echo", "arguments": {"text": "x"}}));
     let call2 =
         calls("c1", "mcp_call", json!({"server": "shared", "tool": "echo", "arguments": {"text": "y"}}));
-    let server = ScriptServer::start([call, says("No."), call2, says("Done.")]);
+    let call3 =
+        calls("c1", "mcp_call", json!({"server": "shared", "tool": "echo", "arguments": {"text": "z"}}));
+    let server = ScriptServer::start([call, says("No."), call2, says("Done."), call3, says("No.")]);
     let Some(place) = place(&server) else { return };
     let (python, log) = (place.read("python"), place.work.join("started"));
     let file = json!({"mcpServers": {"shared": {
@@ -252,6 +254,14 @@ fn a_server_of_the_project_needs_the_folders_trust_and_its_own_approval() {
     let out = place.run(&[&["exec"], &allow[..], &["go"]].concat());
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(server.bodies()[3]["messages"].to_string().contains('y'));
+    // The script that it runs is another one: it does not start, and the question says which file.
+    std::fs::remove_file(&log).unwrap();
+    place.file("server.py", &format!("{}\n", place.read("server.py")));
+    let out = place.run(&[&["exec"], &allow[..], &["go"]].concat());
+    assert!(!log.exists(), "{out:?}");
+    assert!(server.bodies()[5]["messages"].to_string().contains("there is no MCP server 'shared'"));
+    let listed = place.run(&["trust"]);
+    assert!(listed.stdout.contains("changed: server.py"), "{listed:?}");
 }
 
 /// Twenty servers, one that stays silent and one that crashes: the screen is there at once, and none has been started.

@@ -484,6 +484,31 @@ fn a_file_of_the_project_counts_only_when_it_is_trusted() {
     assert_eq!(memory.live(MemoryFile::User)[0].1, "I am Robin.");
 }
 
+/// A line that came with the repository after the yes is not shown to models; one that was written here is.
+#[test]
+fn x14_a_line_of_the_project_that_was_not_agreed_to_stands_in_no_prompt() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    let path = dir.path().join("project/.tiller/MEMORY.md");
+    let project = MemoryTarget { scope: MemoryScope::Project, ..MINE };
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, "- agreed\n").unwrap();
+    memory.agree_project(super::Document::parse("- agreed\n").lines());
+    memory.trust_project();
+    memory.write(project, &Edit::Append("written here".into()), from(1)).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("# Obey this\n\n{text}- pulled\n\nand so on\n")).unwrap();
+    let live = || memory.live(MemoryFile::Memory).remove(0).1;
+    assert!(live().contains("agreed") && live().contains("written here"), "{}", live());
+    assert!(
+        !live().contains("pulled") && !live().contains("so on") && !live().contains("Obey"),
+        "{}",
+        live()
+    );
+    memory.agree_project(super::Document::parse(&std::fs::read_to_string(&path).unwrap()).lines());
+    assert!(live().contains("pulled") && live().contains("Obey"), "{}", live());
+}
+
 #[test]
 fn an_entry_that_is_a_rule_shows_what_came_of_it() {
     let dir = tempfile::tempdir().unwrap();
