@@ -367,7 +367,7 @@ impl Workspace<'_> {
             said.op = Some(self.log(lease, title, done.step(), named.clone(), of).map_err(Fault::Told)?);
         } else if let Some(root) = of {
             // It is undone: the next undo affects the operation before it.
-            let change = back::nothing(done.after.id.to_string(), root);
+            let change = back::nothing(done.after.id.to_string(), root, None);
             self.log_op(lease, Op { of, ..self.op(title, change) }).map_err(Fault::Told)?;
         }
         let words =

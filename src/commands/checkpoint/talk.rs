@@ -53,8 +53,8 @@ impl Workspace<'_> {
         let head = self.head.clone();
         let back = |op: &Op| {
             let forked = || ops.iter().any(|root| root.id == op.root() && root.is_fork());
-            match op.change {
-                OpChange::Files { .. } => true,
+            match &op.change {
+                OpChange::Files { turn: None, .. } => true,
                 // Earlier versions did not record the origin of a branch: there the undo continues with the row before.
                 OpChange::Head { from: None, .. } => false,
                 OpChange::Head { .. } => forked() && undo::fits(op, &head),
@@ -90,7 +90,7 @@ impl Workspace<'_> {
         let lost = |here: &Self, state: String| {
             here.log_op(
                 lease,
-                Op { of: Some(this.root), ..here.op(title, back::nothing(state, this.root)) },
+                Op { of: Some(this.root), ..here.op(title, back::nothing(state, this.root, None)) },
             )?;
             Err(Notice::new(NoticeKind::User, "The snapshot of the files at that point is no longer kept.")
                 .hint("The next undo continues with the step before it."))

@@ -5,10 +5,12 @@ use crate::bus::search;
 use crate::bus::view;
 use crate::compare::look;
 use crate::files::restore;
+use crate::files::written;
 use crate::prompts::named;
 use crate::prompts::servers;
 use crate::prompts::shell_line;
 use crate::session::branch;
+use crate::session::load::turn_changes;
 use crate::session::model_choices;
 use crate::tool_call::calls;
 use crate::undo::tree;
@@ -82,12 +84,14 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
         }
         Query::Page { before, count } => read::read(core, client, cause, move || {
             let page = store.paths().page_before(before, count.min(PAGE))?;
-            Ok(ReplyEvent::PageReply { entries: page.entries, earlier: page.earlier })
+            let turns = turn_changes(&store, session, &page.entries);
+            Ok(ReplyEvent::PageReply { entries: page.entries, earlier: page.earlier, turns })
         }),
         Query::PathPart { before, at, count } => read::read(core, client, cause, move || {
             let part = store.paths().part(before, at, count.min(PAGE))?;
-            let (entries, earlier) = (part.tail.entries, part.tail.earlier);
-            Ok(ReplyEvent::PathPartReply { before, at, entries, earlier, later: part.later, next: part.next })
+            let (entries, earlier, later) = (part.tail.entries, part.tail.earlier, part.later);
+            let turns = turn_changes(&store, session, &entries);
+            Ok(ReplyEvent::PathPartReply { before, at, entries, earlier, later, next: part.next, turns })
         }),
         Query::Sessions { everywhere, filter, archived, trashed } => {
             read::read(core, client, cause, move || {
@@ -108,7 +112,8 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
         }),
         Query::Ops { limit } => {
             let head = core.session.head.name.clone();
-            read::read(core, client, cause, move || {
+            // The last turn is in the log once its last state is kept.
+            read::read_after(core, client, cause, written::written(core), move || {
                 let mut ops = store.sessions().ops(session, ROWS)?;
                 let next = |redo| crate::undo::next(&ops, redo, |op| crate::undo::fits(op, &head));
                 let (undo, redo) = (next(false).map(|n| n.root), next(true).map(|n| n.root));

@@ -33,10 +33,14 @@ pub(crate) fn read_after(
     let store = &core.services.store;
     let (written, mut health) = (store.settled(), store.health());
     core.spawn(async move {
-        before.await;
+        let mut saves = health.clone();
+        tokio::select! {
+            () = before => {}
+            // Writes wait for as long as nothing can be saved; reads do not.
+            _ = saves.wait_for(|health| matches!(health, Health::Failing(_))) => {}
+        }
         tokio::select! {
             () = written => {}
-            // Writes wait for as long as nothing can be saved; reads do not.
             _ = health.wait_for(|health| matches!(health, Health::Failing(_))) => {}
             () = tokio::time::sleep(WRITES) => {}
         }

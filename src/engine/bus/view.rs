@@ -57,6 +57,7 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         branch: core.session.branch(),
         entries: core.session.history.tail.iter().skip(skip).map(|e| (**e).clone()).collect(),
         earlier: core.session.history.earlier + skip as u64,
+        turns: core.session.history.turns.clone(),
         partial: partial(core),
         todo: lock(&core.context.todo).items.clone(),
         agents: std::iter::once(agent_view::agent_view(core)).chain(crew.agents).collect(),

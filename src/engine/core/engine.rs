@@ -265,6 +265,7 @@ impl Core {
             files: FilesPart {
                 reviews: Arc::new(Mutex::new(Reviews::default())),
                 recorded: None,
+                stepped: false,
                 named: Vec::new(),
                 last_state: crate::files::LastState::default(),
                 failed: false,

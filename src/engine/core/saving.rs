@@ -206,7 +206,9 @@ impl Core {
         {
             Ok((path, tail)) => {
                 self.session.head.id = tail.entries.last().map(|e| e.id);
-                self.session.history = crate::session::History::new(crate::session::path_of(path), tail);
+                let turns = std::mem::take(&mut self.session.history.turns);
+                let path = crate::session::path_of(path);
+                self.session.history = crate::session::History::new(path, tail, turns);
                 self.saves.failed = None;
                 self.agree_on_names();
             }

@@ -4,6 +4,7 @@ use crate::bus::agent_view;
 use crate::core::Core;
 use crate::core::hooks;
 use crate::files::record;
+use crate::files::turn::ended;
 use crate::goal;
 use crate::prompts::queue;
 use crate::prompts::titles;
@@ -25,6 +26,7 @@ pub(crate) fn turn_over(core: &mut Core, turn: u64, status: TurnStatus) {
     core.turn.inputs.clear();
     crate::memory::unconfined_programs::turn_over(core);
     crate::turn::hold::over(core);
+    ended::turn_ended(core);
     record::settle_files(core);
     agent_view::agent_changed(core);
     if core.lifecycle.quitting.is_some() {

@@ -16,9 +16,9 @@ struct Agent {
     rows: Vec<StepRow>,
 }
 
-/// Reads the steps of all agents that work in the session's folder, at any depth. Agents with a folder of their own
-/// are left out.
-pub(super) fn of(store: &Store, session: SessionId) -> Result<CrewSteps> {
+/// Reads the steps after row `after` of all agents that work in the session's folder, at any depth. Agents with a folder of
+/// their own are left out.
+pub(super) fn of(store: &Store, session: SessionId, after: i64) -> Result<CrewSteps> {
     let mut agents = Vec::new();
     let family = store.agents().sessions_below(session)?;
     if !family.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn of(store: &Store, session: SessionId) -> Result<CrewSteps> {
                 agents.push(Agent {
                     session: id,
                     spawned_by: row.spawned_by,
-                    rows: store.steps().list(id, 0)?,
+                    rows: store.steps().list(id, after)?,
                 });
             }
         }
@@ -47,17 +47,9 @@ impl CrewSteps {
         after: i64,
         until: Time,
     ) -> Result<Option<&StepRow>> {
-        let mut started: HashSet<SessionId> = HashSet::new();
+        let started = self.started_by(store, entries)?;
         let mut last: Option<&StepRow> = None;
-        // Parents are listed before their children.
-        for agent in &self.agents {
-            let Some(by) = agent.spawned_by else { continue };
-            if !entries.contains(&by)
-                && (started.is_empty() || !started.contains(&store.entries().get(by)?.session))
-            {
-                continue;
-            }
-            started.insert(agent.session);
+        for agent in self.agents.iter().filter(|agent| started.contains(&agent.session)) {
             let rows = agent.rows.iter().filter(|r| matches!(r.of, StepOf::Call(_)));
             for row in rows.filter(|r| r.id > after && r.time <= until) {
                 if last.is_none_or(|l| ended_after(row, l)) {
@@ -66,6 +58,28 @@ impl CrewSteps {
             }
         }
         Ok(last)
+    }
+
+    /// Leaves the agents that these entries started, and their children.
+    pub(super) fn only_started_by(mut self, store: &Store, entries: &HashSet<EntryId>) -> Result<Self> {
+        let started = self.started_by(store, entries)?;
+        self.agents.retain(|agent| started.contains(&agent.session));
+        Ok(self)
+    }
+
+    fn started_by(&self, store: &Store, entries: &HashSet<EntryId>) -> Result<HashSet<SessionId>> {
+        let mut started: HashSet<SessionId> = HashSet::new();
+        // Parents are listed before their children.
+        for agent in &self.agents {
+            let Some(by) = agent.spawned_by else { continue };
+            let child = || -> Result<bool> {
+                Ok(!started.is_empty() && started.contains(&store.entries().get(by)?.session))
+            };
+            if entries.contains(&by) || child()? {
+                started.insert(agent.session);
+            }
+        }
+        Ok(started)
     }
 
     /// The steps of the session and its agents that the state of the row `after` does not contain, oldest first. Where

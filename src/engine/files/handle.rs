@@ -5,6 +5,7 @@ use crate::files::msg::FilesMsg;
 use crate::files::record;
 use crate::files::restore;
 use crate::files::restore::by_tool;
+use crate::files::turn::ended;
 use crate::undo::review;
 use crate::undo::undoing;
 
@@ -16,6 +17,7 @@ pub(crate) fn handle(core: &mut Core, msg: FilesMsg) {
         FilesMsg::RestoreReport(restored) => restore::files_restored(core, *restored),
         FilesMsg::FilesRequest(asked) => by_tool::files_asked(core, asked),
         FilesMsg::Notices => record::files_words(core),
+        FilesMsg::TurnChanged(report) => ended::turn_changed(core, *report),
         FilesMsg::Touched(files) => core.child_driver().files_found(files),
     }
 }

@@ -12,6 +12,7 @@
 //! | `hunks` | applying some hunks of a difference |
 //! | `did` | the states before and after an entry |
 //! | `by_tool` | naming and restoring states by a tool, in the middle of a turn |
+//! | `turn` | what a turn changed: its figures, its differences, its row of the log |
 //! | `restore` | the commands: preview, restore, undo, checkpoint |
 
 mod crew;
@@ -27,6 +28,7 @@ pub(crate) mod part;
 pub(crate) mod record;
 pub mod restore;
 pub(crate) mod session_diff;
+pub(crate) mod turn;
 pub(crate) mod written;
 
 pub use keeper::{Keeper, SnapshotOptions};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use tiller_protocol::compare::TakeConflict;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::op::OpChange;
-use tiller_protocol::restore::StepFile;
+use tiller_protocol::op::{OpChange, TurnOp};
+use tiller_protocol::restore::{StepFile, TurnChanges};
 use tiller_protocol::{CommandId, EntryId, Notice, OpId, RestorePreview, SessionId, Time};
 use tiller_snapshot::{Id, OpenCall, Snapshot, SnapshotError};
 use tiller_store::StepRow;
@@ -31,6 +31,14 @@ pub(crate) enum FilesMsg {
     Notices,
     /// Files that a call changed, relative to the folder.
     Touched(Vec<String>),
+    /// What a turn that has ended changed.
+    TurnChanged(Box<TurnReport>),
+}
+
+/// What a turn changed.
+pub(crate) struct TurnReport {
+    pub(crate) session: SessionId,
+    pub(crate) changes: TurnChanges,
 }
 
 pub(crate) type ReplySender<T> = oneshot::Sender<Result<T, String>>;
@@ -107,6 +115,8 @@ pub(crate) struct RestoreOutcome {
 pub(crate) enum RestoreKind {
     /// A restore, or its undo.
     Back,
+    /// The changes of a turn were taken back, or made again.
+    Turn(Box<TurnOp>),
     /// Files were taken from another branch.
     Took(TakeOutcome),
     /// The diff review rejected whole files.

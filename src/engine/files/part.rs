@@ -8,6 +8,8 @@ pub(crate) struct FilesPart {
     pub(crate) reviews: Arc<Mutex<crate::undo::before::Reviews>>,
     /// The end of the last write of a state. It stays here, since the next row is written after it.
     pub(crate) recorded: Option<crate::files::written::Recorded>,
+    /// A call of this turn has recorded its changes.
+    pub(crate) stepped: bool,
     /// States that the agent named, until their entries are in place.
     pub(crate) named: Vec<crate::files::msg::NamedState>,
     /// The state of the files that the open session recorded last.

@@ -213,6 +213,7 @@ pub(crate) fn record(
 ) {
     let (tx, session, store) = (core.tx.clone(), core.session.id, core.services.store.clone());
     let keeper = core.services.snapshots.workspace.clone();
+    core.files.stepped |= matches!(of, StepOf::Call(_));
     let (writing, recorded) = Recorded::begin();
     let before = core.files.recorded.replace(recorded);
     core.files.keeping.spawn(async move {

@@ -184,5 +184,8 @@ pub(crate) enum NamedText {
     },
 }
 
-/// The text of it, to be attached.
-pub(crate) type Texts = Vec<(NamedText, Option<String>)>;
+/// What the last turn changed, read away from the engine's task.
+pub(crate) type DiffText = std::sync::Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// What is named, and the source of its text where the store does not hold it.
+pub(crate) type Texts = Vec<(NamedText, Option<DiffText>)>;

@@ -1,7 +1,6 @@
 //! What `@` names besides files and definitions: `@diff`, the changes of the last turn, `@session/ID`, the conversation of
 //! another session of this project, and `@server:uri`, a resource of an MCP server. A file of that name has priority.
 
-use crate::session::turn_entries;
 use std::path::Path;
 use std::sync::Arc;
 use tiller_protocol::view::MentionKind;
@@ -12,7 +11,8 @@ use tiller_store::{Filter, Store};
 
 use crate::context::compaction::compact;
 use crate::core::Core;
-use crate::prompts::msg::{NamedText, Texts};
+use crate::files::turn::diffs::TurnSource;
+use crate::prompts::msg::{DiffText, NamedText, Texts};
 
 /// The names after the `@`.
 const DIFF: &str = "diff";
@@ -83,17 +83,6 @@ pub(crate) fn take(message: &mut Message, root: &Path, servers: &[String]) -> Ve
     all
 }
 
-/// The differences that calls made, as they showed them.
-fn diff_of(entries: &[Arc<Entry>], workspace: &tiller_tool::Workspace) -> String {
-    let mut out = String::new();
-    for e in entries {
-        // The difference of a file that may not be read is not shown either.
-        let free = |path: &str| workspace.unreadable(&workspace.root.join(path)).is_none();
-        e.body.files().iter().filter(|f| free(&f.path)).for_each(|f| out.push_str(&f.diff));
-    }
-    cut(out, MOST)
-}
-
 fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most));
@@ -124,7 +113,8 @@ pub(crate) fn attach(parts: &mut [Part], texts: &Texts, store: &Store) -> Result
     for (what, text) in texts {
         let (name, text) = match what {
             NamedText::Diff => {
-                (DIFF.to_owned(), text.clone().ok_or_else(|| "no turn has changed any files".into()))
+                let text = text.as_ref().and_then(|read| read());
+                (DIFF.to_owned(), text.ok_or_else(|| "no turn has changed any files".into()))
             }
             NamedText::Session(id) => (format!("{SESSION}{id}"), said(store, id)),
             // Read by the server, which `prompts::servers` asks.
@@ -141,28 +131,39 @@ pub(crate) fn attach(parts: &mut [Part], texts: &Texts, store: &Store) -> Result
     Ok(())
 }
 
-fn last_diff(core: &Core) -> Option<String> {
-    turn_entries::turn_entries(core, None).map(|(_, _, entries)| diff_of(&entries, &core.services.workspace))
+/// The differences of the last turn that changed files, without secrets and without those of files that may not be read.
+fn last_diff(core: &Core) -> DiffText {
+    let (source, workspace) = (TurnSource::of(core), Arc::clone(&core.services.workspace));
+    let redact = Arc::clone(&core.services.redaction.redact);
+    Arc::new(move || {
+        let files = source.clone().diffs(None)?.files;
+        let free = |path: &str| workspace.unreadable(&workspace.root.join(path)).is_none();
+        let text: String = files.iter().filter(|f| free(&f.path)).map(|f| f.diff.as_str()).collect();
+        Some(cut(redact(&text), MOST))
+    })
 }
 
-/// Reads what is in memory now; the rest is read away from the engine's task.
+/// What is read away from the engine's task.
 pub(crate) fn texts(core: &Core, named: Vec<NamedText>) -> Texts {
-    named.into_iter().map(|n| if n == NamedText::Diff { (n, last_diff(core)) } else { (n, None) }).collect()
+    named
+        .into_iter()
+        .map(|n| if n == NamedText::Diff { (n, Some(last_diff(core))) } else { (n, None) })
+        .collect()
 }
 
 /// What the list offers for these letters; `None`: nothing.
 pub(crate) fn offers(core: &Core, text: &str) -> Option<MentionSearch> {
     let text = text.to_lowercase();
     if !text.is_empty() && DIFF.starts_with(&text) {
-        let diff = last_diff(core)?;
-        let mention = Mention {
+        let diff = last_diff(core);
+        let mention = |diff: String| Mention {
             kind: MentionKind::Described("what the last turn changed".into()),
             name: DIFF.into(),
             size: Some(diff.len() as u64),
             tokens: tokens(diff.len()),
             preview: cut(diff, PREVIEW),
         };
-        return Some(Box::new(move || vec![mention]));
+        return Some(Box::new(move || diff().map(mention).into_iter().collect()));
     }
     let begun = text.len() >= LETTERS && SESSION.starts_with(&text);
     let rest = text.strip_prefix(SESSION);

@@ -3,7 +3,8 @@
 use std::sync::{Arc, PoisonError};
 
 use tiller_protocol::PermissionOutcome;
-use tiller_protocol::{AgentId, Ask, Cost, EntryBody, ModelRef, Profile, Queued, SessionId, TodoItem};
+use tiller_protocol::restore::TurnChanges;
+use tiller_protocol::{AgentId, Ask, Cost, Entry, EntryBody, ModelRef, Profile, Queued, SessionId, TodoItem};
 use tiller_store::{CostSum, MadeBy, Running, SessionRow, Store, StoreError};
 
 use super::lease_guard::LeaseGuard;
@@ -130,6 +131,7 @@ fn read(
     let (store, id) = (&services.store, row.summary.id);
     let context = store.paths().context(id, &row.head)?;
     let tail = store.paths().tail(id, &row.head, u32::try_from(TAIL).unwrap_or(u32::MAX))?;
+    let turns = turn_changes(store, id, &tail.entries);
     let running = store.unfinished().interrupted(id, &row.head)?;
     let nobody = |id| -> Result<usize, StoreError> {
         let rows = store.audit().list(Some(id), PermissionOutcome::Nobody.audit_word(), 100)?;
@@ -171,7 +173,7 @@ fn read(
             label: label.unwrap_or_default(),
             id: tail.entries.last().map(|e| e.id),
         },
-        history: History::new(super::path_of(context), tail),
+        history: History::new(super::path_of(context), tail, turns),
         totals: Totals {
             usage: usage(store, id)?,
             cost: (spent.calls > spent.unpriced).then_some(spent.cost),
@@ -197,6 +199,12 @@ fn read(
         session,
         held,
     })
+}
+
+/// What the turns that begin in these entries changed. Only figures are lost when it cannot be read.
+pub(crate) fn turn_changes(store: &Store, session: SessionId, entries: &[Entry]) -> Vec<TurnChanges> {
+    let read = store.sessions().turn_changes(session, entries.iter());
+    read.inspect_err(|error| tracing::warn!(%error, "the changes of turns were not read")).unwrap_or_default()
 }
 
 fn usage(store: &Store, id: SessionId) -> Result<tiller_protocol::Usage, StoreError> {

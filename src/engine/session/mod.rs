@@ -14,11 +14,11 @@ pub(crate) mod msg;
 pub(crate) mod open;
 pub(crate) mod recover;
 pub(crate) mod settings;
-pub(crate) mod turn_entries;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use tiller_protocol::restore::TurnChanges;
 use tiller_protocol::{
     AgentId, Block, BranchName, Cost, Entry, EntryBody, EntryId, ModelRef, Profile, SessionId, Time, Usage,
 };
@@ -94,12 +94,15 @@ pub(crate) struct History {
     pub(crate) tail: VecDeque<Arc<Entry>>,
     /// Number of entries of the path before `tail`.
     pub(crate) earlier: u64,
+    /// What turns of the tail changed, oldest first.
+    pub(crate) turns: Vec<TurnChanges>,
 }
 
 impl History {
-    /// The same path, with another tail.
-    pub(crate) fn new(path: Vec<Arc<Entry>>, tail: Tail) -> Self {
-        Self { path, earlier: tail.earlier, tail: tail.entries.into_iter().map(Arc::new).collect() }
+    /// The same path, with another tail, and what its turns changed.
+    pub(crate) fn new(path: Vec<Arc<Entry>>, tail: Tail, turns: Vec<TurnChanges>) -> Self {
+        let entries = tail.entries.into_iter().map(Arc::new).collect();
+        Self { path, earlier: tail.earlier, tail: entries, turns }
     }
 
     fn push(&mut self, entry: Arc<Entry>) {

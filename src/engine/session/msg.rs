@@ -61,6 +61,7 @@ pub(crate) struct BranchState {
     pub(crate) archived: bool,
     pub(crate) path: Vec<Arc<Entry>>,
     pub(crate) tail: Tail,
+    pub(crate) turns: Vec<tiller_protocol::restore::TurnChanges>,
     pub(crate) todos: Vec<TodoItem>,
     pub(crate) queue: Vec<Queued>,
     pub(crate) asks: Vec<Ask>,

@@ -62,6 +62,11 @@ impl Reviews {
         kept.is_none_or(|k| k.len() < FILES && !k.contains_key(name))
     }
 
+    /// Keeps a file of a turn as it was, as far as there is room.
+    pub(crate) fn remember(&mut self, turn: EntryId, name: String, was: Option<Arc<[u8]>>) {
+        self.put(turn, name, was, ALL);
+    }
+
     fn put(&mut self, turn: EntryId, name: String, was: Option<Arc<[u8]>>, all: usize) {
         if !self.wants(turn, &name) {
             return;
@@ -161,6 +166,18 @@ pub(crate) fn since(root: &Path, path: &str, before: Option<&[u8]>) -> Since {
         return Since::TooLarge("the difference is too large to show");
     }
     Since::Changed(file)
+}
+
+/// The lines that differ between two contents of a file, counted as [`since`] does; `None`: they are not text.
+pub(crate) fn lines(
+    path: &str,
+    kind: ChangeKind,
+    before: Option<&[u8]>,
+    after: Option<&[u8]>,
+) -> Option<(u32, u32)> {
+    let (old, new) = comparable(before, after)?;
+    let file = unified(path, kind, &old, &new);
+    Some((file.added, file.removed))
 }
 
 /// Whether masks in a hunk are text of the file (the hunk was made from the kept bytes) or stand for values that the

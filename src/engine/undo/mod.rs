@@ -114,6 +114,8 @@ pub fn of(ops: &[Op], root: OpId, redo: bool) -> Option<Next> {
 pub fn fits(op: &Op, head: &str) -> bool {
     match &op.change {
         OpChange::Head { name, .. } | OpChange::Compaction { name, .. } => name == head,
+        // So does a turn.
+        OpChange::Files { turn: Some(turn), .. } => turn.head == head,
         // The open branch cannot be archived.
         OpChange::BranchArchived { name, before: true, .. } => name != head,
         _ => true,
@@ -183,7 +185,10 @@ mod tests {
     fn files(n: u128, of: Option<u128>, states: [&str; 2]) -> Op {
         let [before, after] = states.map(str::to_owned);
         let of_files = of.map(|n| OpId(Uuid::from_u128(n)));
-        Op { change: OpChange::Files { before, after, files: Vec::new(), of: of_files }, ..op(n, of) }
+        Op {
+            change: OpChange::Files { before, after, files: Vec::new(), of: of_files, turn: None },
+            ..op(n, of)
+        }
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 use crate::files::restore;
 use crate::files::restore::undo;
-use crate::session::turn_entries;
 use crate::tool_call::calls;
 use std::sync::Arc;
 use tiller_protocol::review::RejectConflict;
@@ -11,20 +10,16 @@ use tiller_protocol::review::RejectConflict;
 use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::review::{Reject, Review};
-use tiller_protocol::tool::FileDiff;
-use tiller_protocol::{CommandId, Entry, EntryId, EventBody, Notice, NoticeKind, OpId};
+use tiller_protocol::{CommandId, EntryId, EventBody, Notice, NoticeKind, OpId};
 use tiller_tool::files::{Masks, revert};
 
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::files::msg::{FilesMsg, ReviewReport};
+use crate::files::turn::diffs::{TurnDiffs, TurnSource};
 use crate::lock::lock;
 use crate::undo::before;
-use crate::undo::changed::changed_paths;
-
-/// Files of one turn that a review shows.
-const SHOWN: usize = 500;
 
 pub(crate) fn review_command(core: &mut Core, client: ClientId, cause: CommandId, command: ReviewCommand) {
     match command {
@@ -47,58 +42,23 @@ pub(crate) fn review_command(core: &mut Core, client: ClientId, cause: CommandId
 
 /// Replies with the changes from a turn's start to now.
 fn review(core: &mut Core, client: ClientId, cause: CommandId, turn: Option<EntryId>) {
-    let Some((turn, title, entries)) = turn_entries::turn_entries(core, turn) else {
-        let notice = Notice::new(NoticeKind::User, "no turn has changed any files");
-        return core.refuse(client, cause, notice);
-    };
-    let root = core.services.workspace.root.clone();
-    let (kept, forgotten) = {
-        let reviews = lock(&core.files.reviews);
-        (reviews.kept(turn), reviews.forgot(turn))
-    };
+    let source = TurnSource::of(core);
     let (bus, scope) = (Arc::clone(&core.bus), core.scope_of(Some(cause)));
     core.spawn(async move {
-        let made = tokio::task::spawn_blocking(move || {
-            let mut notes = Vec::new();
-            if forgotten {
-                notes.push(
-                    "there is no snapshot from before this turn: each change is shown as its call reported it"
-                        .to_owned(),
-                );
-            }
-            let mut files = Vec::new();
-            let paths = changed_paths(entries.iter().map(AsRef::as_ref));
-            if paths.len() > SHOWN {
-                notes.push(format!("only {SHOWN} of {} changed files are shown", paths.len()));
-            }
-            for path in paths.into_iter().take(SHOWN) {
-                match kept.get(&path) {
-                    Some(was) => match before::since(&root, &path, was.as_deref()) {
-                        before::Since::Same => {}
-                        before::Since::Changed(diff) => files.push(diff),
-                        before::Since::TooLarge(why) => {
-                            notes.push(format!("{path}: {why}; its changes are shown one by one"));
-                            files.extend(shown(&entries, &path));
-                        }
-                    },
-                    None => files.extend(shown(&entries, &path)),
-                }
-            }
-            (Review { turn, title, files }, notes)
-        });
-        let reply = match made.await {
-            Ok((review, notes)) => {
+        let made = tokio::task::spawn_blocking(move || source.diffs(turn)).await;
+        let notice = match made {
+            Ok(Some(TurnDiffs { turn, title, files, notes })) => {
                 for note in notes {
                     let notice = Notice::new(NoticeKind::Info, note);
                     bus.publish(&scope, EventBody::State(StateEvent::Notice { notice }));
                 }
-                ReplyEvent::ReviewReply { review }
+                let review = Review { turn, title, files };
+                return bus.reply(client, &scope, ReplyEvent::ReviewReply { review });
             }
-            Err(_) => ReplyEvent::ErrorReply {
-                notice: Notice::new(NoticeKind::Internal, "the review could not be loaded"),
-            },
+            Ok(None) => Notice::new(NoticeKind::User, "no turn has changed any files"),
+            Err(_) => Notice::new(NoticeKind::Internal, "the review could not be loaded"),
         };
-        bus.reply(client, &scope, reply);
+        bus.reply(client, &scope, ReplyEvent::ErrorReply { notice });
     });
 }
 
@@ -213,9 +173,4 @@ pub(crate) fn reviewed(core: &mut Core, report: ReviewReport) {
         core.context.news.add(line);
     }
     core.bus.reply(report.client, &core.scope_of(Some(report.cause)), report.reply);
-}
-
-/// The differences of one path that the calls showed, in order.
-fn shown(entries: &[Arc<Entry>], path: &str) -> Vec<FileDiff> {
-    entries.iter().flat_map(|e| e.body.files()).filter(|f| f.path == path).cloned().collect()
 }

@@ -2,6 +2,7 @@
 
 use crate::core::follow_up::FollowUp;
 use crate::files::restore;
+use crate::files::written;
 use crate::session::branch;
 use crate::session::change;
 use crate::undo::{Inverse, OpTitle};
@@ -19,6 +20,10 @@ use crate::session::load::blocking;
 use crate::session::msg::BranchChange;
 use crate::undo::{self, Next};
 
+/// Why files cannot be taken back.
+const NO_SNAPSHOTS: &str = "no snapshots are kept for this folder, so /undo takes back no files: set snapshots.enabled to true in \
+config.toml and restart";
+
 pub(crate) fn undo_op(core: &mut Core, client: ClientId, cause: CommandId, redo: bool) {
     undo_one(core, client, cause, redo, None);
 }
@@ -33,11 +38,12 @@ fn undo_one(core: &mut Core, client: ClientId, cause: CommandId, redo: bool, onl
         return core.refuse(client, cause, why);
     }
     let (no, store, session) = (core.next_job(), core.services.store.clone(), core.session.id);
-    let (tx, saves, head) = (core.tx.clone(), core.saves.barrier(), core.session.head.name.clone());
+    // The last turn is in the log once its last state is kept.
+    let (tx, written, head) = (core.tx.clone(), written::written(core), core.session.head.name.clone());
     // Without snapshots a restore cannot be undone: operations before it are still reached.
     let files = core.services.snapshots.workspace.is_some();
     let task = tokio::spawn(async move {
-        saves.await;
+        written.await;
         let look = move || {
             let ops = store.sessions().ops(session, undo::OPS)?;
             Ok(match only {
@@ -85,8 +91,14 @@ fn undo_next(
                 true => ("there is nothing to redo", "/ops lists operations"),
                 false => ("there is nothing to undo", "/rewind restores files; /ops lists operations"),
             };
-            let notice = Notice::new(NoticeKind::User, none).hint(hint);
-            return core.refuse(client, cause, notice);
+            let notice = Notice::new(NoticeKind::User, none);
+            // What a turn changed is taken back from the snapshots.
+            let off = core.services.snapshots.workspace.is_none() && !redo;
+            return core.refuse(
+                client,
+                cause,
+                if off { notice.hint(NO_SNAPSHOTS) } else { notice.hint(hint) },
+            );
         }
         Err(error) => return core.refuse(client, cause, error.notice()),
     };

@@ -55,6 +55,15 @@ pub(crate) fn seen(core: &mut Core, mut seen: WatchReport) {
     hooks::files_changed(core, &seen.changes);
     comments::look_for_comments(core, &seen.changes);
     core.watching.feed.extend(seen.changes.iter().cloned());
+    let new = seen.changes.len();
+    if core.turn.live.is_none()
+        && let Some(last) = core.session.history.turns.last()
+    {
+        // A change of the turn that has ended, seen late: its figures are in the feed already.
+        last.settle(&core.identity.id, core.watching.feed.iter_mut());
+        let late = core.watching.feed.iter().skip(core.watching.feed.len() - new);
+        seen.changes = late.cloned().collect();
+    }
     let over = core.watching.feed.len().saturating_sub(FEED);
     core.watching.feed.drain(..over);
     core.state(None, StateEvent::WorkspaceChanged { changes: seen.changes });

@@ -26,7 +26,7 @@ use crate::session::effort::EffortView;
 use crate::session::entry::Entry;
 use crate::session::message::Message;
 use crate::session::op::Op;
-use crate::session::restore::RestorePreview;
+use crate::session::restore::{RestorePreview, TurnChanges};
 use crate::session::search::{SearchPage, SearchQuery};
 use crate::session::tree::TreeReply;
 use crate::turn::ask::{Ask, AskReply};
@@ -288,6 +288,10 @@ pub enum StateEvent {
     GitChanged {
         git: GitState,
     },
+    /// A turn that changed files has ended: after `turn_finished`, when its last state is kept.
+    TurnChanged {
+        changes: Box<TurnChanges>,
+    },
     /// The sandbox's self-test ended.
     SandboxTested {
         sandbox: Box<SandboxState>,
@@ -378,6 +382,9 @@ pub enum ReplyEvent {
     PageReply {
         entries: Vec<Entry>,
         earlier: u64,
+        /// What turns that begin in these entries changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        turns: Vec<TurnChanges>,
     },
     PathPartReply {
         before: EntryId,
@@ -390,6 +397,9 @@ pub enum ReplyEvent {
         /// The first of the later ones.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<EntryId>,
+        /// As in `page_reply`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        turns: Vec<TurnChanges>,
     },
     SessionsReply {
         sessions: Vec<SessionSummary>,

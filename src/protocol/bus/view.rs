@@ -303,6 +303,9 @@ pub struct Snapshot {
     pub entries: Vec<Entry>,
     /// Number of earlier entries of the path.
     pub earlier: u64,
+    /// What turns of these entries changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<crate::session::restore::TurnChanges>,
     /// The reply in flight.
     #[serde(default)]
     pub partial: Vec<crate::session::message::Block>,

@@ -44,6 +44,22 @@ impl Op {
     }
 }
 
+/// The turn that an operation on files belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnOp {
+    /// The user entry that began it.
+    pub entry: EntryId,
+    pub began: Time,
+    /// Its branch, by the name of the head.
+    pub head: String,
+    /// The states before and after its changes, oldest first; others changed files in between.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<(String, String)>,
+    /// Folders that it made or removed, and that are empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
+}
+
 /// The change of an operation, with enough data to invert it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -69,6 +85,9 @@ pub enum OpChange {
         /// The restore that this one undoes or redoes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<OpId>,
+        /// The turn that changed them, or whose changes were taken back; `None`: a restore.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<Box<TurnOp>>,
     },
     /// Archived or brought back.
     Archived { before: bool, after: bool },

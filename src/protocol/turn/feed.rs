@@ -33,6 +33,13 @@ pub enum ChangeKind {
     Git,
 }
 
+impl ChangeKind {
+    /// Whether the path of such a change is one file.
+    pub fn is_file(self) -> bool {
+        !matches!(self, Self::Storm | Self::Git)
+    }
+}
+
 /// One line of the feed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileChange {

@@ -74,6 +74,40 @@ fn what_somebody_else_changed_is_a_conflict_and_stays() {
 }
 
 #[test]
+fn the_changes_of_a_turn_go_from_its_first_state_of_each_path_to_its_last() {
+    let w = World::new();
+    for name in ["kept.txt", "both.txt", "back.txt", "gone.txt", "old.txt", "yours.txt"] {
+        w.put(name, "0\n");
+    }
+    let mut s = w.open();
+    let one = agent(&mut s, || {
+        w.put("both.txt", "1\n");
+        w.put("back.txt", "1\n");
+        w.put("made.txt", "1\n");
+        w.put("short.txt", "1\n");
+        w.remove("gone.txt");
+    });
+    w.put("yours.txt", "person\n");
+    w.put("both.txt", "1\nperson\n");
+    let two = agent(&mut s, || {
+        w.put("both.txt", "1\nperson\n2\n");
+        w.put("back.txt", "0\n");
+        w.remove("short.txt");
+        fs::rename(w.work().join("old.txt"), w.work().join("new.txt")).unwrap();
+    });
+    let shown = |steps: &[crate::Step]| -> Vec<String> {
+        let diffs = s.turn_changes(steps).unwrap();
+        diffs.iter().map(|d| format!("{:?} {}", d.change, d.path.display())).collect()
+    };
+    let all = ["Modified both.txt", "Deleted gone.txt", "Added made.txt", "Added new.txt", "Deleted old.txt"];
+    assert_eq!(shown(&[one, two]), all, "neither what is as it was nor what is only another's");
+    assert_eq!(shown(&[one]).len(), 5);
+    assert_eq!(shown(&[]), Vec::<String>::new());
+    let both = s.turn_changes(&[one, two]).unwrap().remove(0);
+    assert!(matches!(s.text(&both).unwrap(), TextChange::Lines { added: 3, removed: 1, .. }), "{both:?}");
+}
+
+#[test]
 fn a_change_after_the_plan_was_shown_is_kept() {
     let w = World::new();
     w.put("a", "0");

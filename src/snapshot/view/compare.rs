@@ -1,5 +1,6 @@
 //! Differences between two snapshots.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tiller_protocol::names::is_temporary;
@@ -10,6 +11,7 @@ use crate::objects::Objects;
 use crate::objects::id::{Id, Sort};
 use crate::objects::object::{self, Entry, FolderEntry, Kind};
 use crate::report::{Reason, Uncovered};
+use crate::restore::goal::Step;
 use crate::shadow::Shadow;
 
 /// How a path changed.
@@ -56,6 +58,26 @@ impl Shadow {
             diffs.push(FileDiff { path: names::path(&path), change, before: old, after: new });
         }
         Ok(diffs)
+    }
+
+    /// The differences that the calls of one turn made together, sorted by path: each path from its state before the first
+    /// step that changed it to its state after the last one. A path that is as it was is none of them, and what others
+    /// changed between two steps is none either, except in a path that a step changed too.
+    ///
+    /// # Errors
+    /// When one of the states cannot be read.
+    pub fn turn_changes(&self, steps: &[Step]) -> Result<Vec<FileDiff>> {
+        let mut ends: BTreeMap<PathBuf, (Option<Entry>, Option<Entry>)> = BTreeMap::new();
+        for step in steps {
+            let known = self.compare(step.before, step.after)?.into_iter();
+            for diff in known.filter(|d| d.change != Change::Unknown) {
+                ends.entry(diff.path).or_insert((diff.before, None)).1 = diff.after;
+            }
+        }
+        let differs = ends.into_iter().filter(|(_, (before, after))| before != after);
+        Ok(differs
+            .map(|(path, (before, after))| FileDiff { path, change: change(before, after), before, after })
+            .collect())
     }
 
     /// Paths that `a` did not cover and that do not exist in `b`. A repository stands for its history. Ignored paths:

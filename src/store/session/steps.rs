@@ -242,7 +242,7 @@ mod tests {
             of,
             before: before.map(Into::into),
             after: after.into(),
-            files: vec![StepFile { path: "a".into(), kind: ChangeKind::Added, by: None, partly: false }],
+            files: vec![StepFile::new("a", ChangeKind::Added)],
             time: NOW,
         };
         let point = store.steps().add(s, row(StepOf::Point(entry_id(1)), None, "s0")).wait().unwrap();

@@ -41,6 +41,7 @@ fn name_things(store: &Store, s: SessionId, id: u128, kind: u8, text: &str) {
             kind: ChangeKind::Modified,
             by: Some(By::Outside),
             partly: false,
+            lines: None,
         }],
         time: Time(i64::from(kind)),
     };

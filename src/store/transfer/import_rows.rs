@@ -363,8 +363,12 @@ impl Rows<'_> {
                 before: before.map(|e| self.entry_id(e)),
                 after: after.map(|e| self.entry_id(e)),
             },
-            OpChange::Files { before, after, files, of } => {
-                OpChange::Files { before, after, files, of: of.map(|o| OpId(self.id(o.0))) }
+            OpChange::Files { before, after, files, of, turn } => {
+                let (of, mut turn) = (of.map(|o| OpId(self.id(o.0))), turn);
+                if let Some(turn) = &mut turn {
+                    turn.entry = self.entry_id(turn.entry);
+                }
+                OpChange::Files { before, after, files, of, turn }
             }
             OpChange::Title { .. }
             | OpChange::Archived { .. }

@@ -65,12 +65,7 @@ fn grown() -> (tempfile::TempDir, Store, SessionId) {
     let more = vec![user(s, entry_id(6), Some(entry_id(4)), "instead")];
     store.entries().append(Append::new(s, "branch-2").entries(more)).wait().unwrap();
     for (call, paths) in [("c1", &["a", "b"][..]), (odd, &["b"])] {
-        let files = paths.iter().map(|p| StepFile {
-            path: (*p).into(),
-            kind: ChangeKind::Added,
-            by: None,
-            partly: false,
-        });
+        let files = paths.iter().map(|p| StepFile::new(*p, ChangeKind::Added));
         let row = StepRow {
             began: None,
             id: 0,
@@ -208,7 +203,7 @@ fn calls_of_one_id_on_two_branches_are_not_added_up() {
     (again.parent, again.time) = (Some(entry_id(6)), later);
     store.entries().append(Append::new(s, "branch-2").entries(vec![again])).wait().unwrap();
     assert_eq!(store.tree().marks(s).unwrap().files, [(1, 2), (3, 2), (4, 1)], "it changed nothing");
-    let files = vec![StepFile { path: "z".into(), kind: ChangeKind::Added, by: None, partly: false }];
+    let files = vec![StepFile::new("z", ChangeKind::Added)];
     let of = StepOf::Call("c1".into());
     let row = StepRow { began: None, id: 0, of, before: None, after: "s2".into(), files, time: later };
     store.steps().add(s, row).wait().unwrap();

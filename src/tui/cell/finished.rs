@@ -32,7 +32,7 @@ pub(super) fn lay(sum: &TurnSummary, cx: &CellCx<'_>) -> CellLayout {
     if sum.calls > 0 {
         line.push(&format!("{dot}{}", count(sum.calls, "call")), dim);
     }
-    let files = sum.files.len() as u32;
+    let files = u32::try_from(sum.files.len() as u64 + sum.more).unwrap_or(u32::MAX);
     if files > 0 {
         line.push(&format!("{dot}{} ", count(files, "file")), dim);
         let counts = diff::counts(sum.added, sum.removed, cx.ascii);

@@ -123,7 +123,7 @@ fn all() -> Vec<Cell> {
         Body::Checkpoint { name: "before the refactoring".into() },
         Body::Note { text: "model is now vendor/other".into() },
         Body::Shell { line: "git status".into(), output: TextTail::of("clean\n"), exit: Some(1), shared: false, run: None },
-        Body::Finished(TurnSummary { seconds: 72.4, calls: 14, files: vec!["src/client.rs".into()], added: 12, removed: 0 }),
+        Body::Finished(TurnSummary { seconds: 72.4, calls: 14, files: vec!["src/client.rs".into()], more: 0, added: 12, removed: 0 }),
         Body::Notice(Notice::new(NoticeKind::Network, "the connection to api.example was refused").hint("check the network, then continue with /retry")),
     ];
     bodies.into_iter().map(cell).collect()
@@ -280,6 +280,7 @@ fn u1_no_look_lets_a_control_through() {
             seconds: 72.4,
             calls: 14,
             files: vec!["src/client.rs".into()],
+            more: 0,
             added: 12,
             removed: 0,
         }),

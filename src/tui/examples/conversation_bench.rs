@@ -162,6 +162,7 @@ impl Bench {
             git: None,
             sandbox: None,
             goal: None,
+            turns: Vec::new(),
             shell_lines: Vec::new(),
         };
         let e = self
@@ -191,7 +192,7 @@ impl Bench {
                 let end = self.place(*before)?;
                 let from = end.saturating_sub(*count as usize);
                 let entries = self.path[from..end].to_vec();
-                return Some(ReplyEvent::PageReply { entries, earlier: from as u64 });
+                return Some(ReplyEvent::PageReply { entries, earlier: from as u64, turns: Vec::new() });
             }
             Query::PathPart { before, at, count } => (*before, *at, *count as usize),
             _ => return None,
@@ -216,6 +217,7 @@ impl Bench {
             earlier: from as u64,
             later: (end - to) as u64,
             next: self.path[..end].get(to).map(|e| e.id),
+            turns: Vec::new(),
         })
     }
 

@@ -97,6 +97,7 @@ pub(super) fn snapshot() -> Snapshot {
         git: Some(GitState { branch: "retry-after".into(), changed: 3, under_way: GitOperation::None }),
         sandbox: None,
         goal: None,
+        turns: Vec::new(),
         shell_lines: Vec::new(),
     }
 }
@@ -268,8 +269,7 @@ pub(super) fn restored(path: &str, diff: &str) -> RestoreFile {
 
 fn compared() -> Comparison {
     let said = |who: &str, text: &str| SaidLine { entry: entry(3), who: who.into(), text: text.into() };
-    let step =
-        |path: &str| StepFile { path: path.into(), kind: ChangeKind::Modified, by: None, partly: false };
+    let step = |path: &str| StepFile::new(path, ChangeKind::Modified);
     let side = |name: &str, usd, said: Vec<SaidLine>, files: &[&str]| ComparedSide {
         name: name.into(),
         entry: Some(entry(3)),

@@ -173,6 +173,9 @@ impl Model {
         if let EventBody::State(StateEvent::Receipt { receipt }) = &event.body {
             self.crew.receipts.insert(event.agent.clone(), receipt.clone());
         }
+        if let EventBody::State(StateEvent::TurnChanged { changes }) = &event.body {
+            changes.settle(&event.agent, self.workspace.feed.iter_mut());
+        }
         match self.target(event) {
             EventTarget::Shown => self.take_in(event),
             EventTarget::Home => {
@@ -244,6 +247,7 @@ fn is_global(event: &Event) -> bool {
                 | StateEvent::Receipt { .. }
                 | StateEvent::Notice { .. }
                 | StateEvent::WorkspaceChanged { .. }
+                | StateEvent::TurnChanged { .. }
                 | StateEvent::GitChanged { .. }
                 | StateEvent::SandboxTested { .. }
                 | StateEvent::Saving { .. }

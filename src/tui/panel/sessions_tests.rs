@@ -84,7 +84,7 @@ fn branches_that_were_left_are_in_the_tree_and_one_can_go_back() {
         EventBody::Reply(Box::new(ReplyEvent::OpsReply { ops: vec![op], undo: None, redo: None })),
     );
     let asked = r.asked(|c| *c == CommandBody::Query(Query::Page { before: tip.id, count: 100 }));
-    let page = ReplyEvent::PageReply { entries: vec![said], earlier: 0 };
+    let page = ReplyEvent::PageReply { entries: vec![said], earlier: 0, turns: Vec::new() };
     r.cause(asked, EventBody::Reply(Box::new(page)));
     r.run("alt-5");
     let screen = r.screen();

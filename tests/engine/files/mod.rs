@@ -4,5 +4,6 @@ pub(crate) mod checkpoints;
 pub(crate) mod masked_text;
 pub(crate) mod outside_changes;
 pub(crate) mod review;
+pub(crate) mod turn_changes;
 pub(crate) mod undo;
 pub(crate) mod unprotected_calls;

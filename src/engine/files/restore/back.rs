@@ -4,7 +4,7 @@
 use crate::undo::{Inverse, OpTitle};
 use std::collections::{BTreeMap, HashSet};
 use tiller_protocol::compare::TakePart;
-use tiller_protocol::op::OpChange;
+use tiller_protocol::op::{OpChange, TurnOp};
 use tiller_protocol::restore::StepFile;
 use tiller_protocol::{
     ChangeKind, EntryBody, EntryId, Op, OpId, RestoreFile, RestorePreview, SessionId, Time, names,
@@ -27,6 +27,8 @@ pub(crate) const LISTED: usize = 300;
 const DIFF: usize = 64 << 10;
 /// Files that a row of the log names; the undo of a longer one compares all files.
 pub const NAMED: usize = 10_000;
+/// Files that the sentence about an undo names.
+const SAID: usize = 5;
 
 /// A state that can be restored.
 #[derive(Clone, Debug)]
@@ -86,7 +88,7 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
         found = store.steps().point(below)?;
     }
     let (Some(mut row), Some(until)) = (found, until) else { return Ok(None) };
-    let crew = crew::of(store, session)?;
+    let crew = crew::of(store, session, 0)?;
     if let Some(later) = crew.last(store, &passed, row.id, until)? {
         row = later.clone();
     }
@@ -96,7 +98,7 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
 }
 
 /// A change by the session itself.
-fn step(row: &StepRow) -> Option<Step> {
+pub(crate) fn step(row: &StepRow) -> Option<Step> {
     if !matches!(row.of, StepOf::Call(_) | StepOf::Restore(_)) {
         return None;
     }
@@ -226,10 +228,7 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time, listed: 
 /// The files of a difference, for a row of the log.
 pub fn named(diffs: &[FileDiff]) -> Vec<StepFile> {
     let known = diffs.iter().filter(|d| d.change != Change::Unknown);
-    known
-        .take(NAMED)
-        .map(|d| StepFile { path: shown(&d.path), kind: kind(d.change), by: None, partly: false })
-        .collect()
+    known.take(NAMED).map(|d| StepFile::new(shown(&d.path), kind(d.change))).collect()
 }
 
 /// A path as text for records and users; [`tiller_protocol::names::path`] reads it back.
@@ -256,15 +255,25 @@ pub struct Undoable {
 
 /// The last restore that is in force (or, with `redo`, the restore that was undone last).
 pub fn undoable(ops: &[Op], redo: bool) -> Option<Undoable> {
-    let next = undo::next(ops, redo, |op| matches!(op.change, OpChange::Files { .. }))?;
+    let next = undo::next(ops, redo, |op| matches!(op.change, OpChange::Files { turn: None, .. }))?;
     Some(Undoable { root: next.root, goal: reverse(&next.row)?, title: next.title })
 }
 
-/// The state of the files before a row of the log.
+/// The state of the files before a row of the log. A turn is taken back along its own changes, so that what others changed in
+/// between or afterwards stays.
 pub fn reverse(op: &Op) -> Option<Goal> {
-    let OpChange::Files { before, after, files, .. } = &op.change else { return None };
-    let select = (files.len() < NAMED).then(|| files.iter().map(|f| names::path(&f.path)).collect());
-    Some(Goal { to: before.parse().ok()?, base: after.parse().ok()?, steps: Vec::new(), select })
+    let OpChange::Files { before, after, files, turn, .. } = &op.change else { return None };
+    let folders = turn.iter().flat_map(|t| &t.folders);
+    let paths = files.iter().map(|f| &f.path).chain(folders);
+    let select = (files.len() < NAMED).then(|| paths.map(|p| names::path(p)).collect());
+    let to: Id = before.parse().ok()?;
+    let steps: Vec<Step> = turn
+        .iter()
+        .flat_map(|t| &t.steps)
+        .map(|(before, after)| Some(Step { before: before.parse().ok()?, after: after.parse().ok()? }))
+        .collect::<Option<_>>()?;
+    let base = if steps.is_empty() { after.parse().ok()? } else { to };
+    Some(Goal { to, base, steps, select })
 }
 
 /// What a restore records: the change for the log, and a row among the session's own steps. `of`: the restore that it
@@ -277,13 +286,20 @@ pub fn traces(
     whose: StepOf,
 ) -> (OpChange, StepRow) {
     let (before, after) = (states.before.to_string(), states.after.to_string());
-    let change = OpChange::Files { before: before.clone(), after: after.clone(), files: files.clone(), of };
+    let (from, to) = (before.clone(), after.clone());
+    let change = OpChange::Files { before: from, after: to, files: files.clone(), of, turn: None };
     (change, StepRow { began: None, id: 0, of: whose, before: Some(before), after, files, time })
 }
 
-/// The change of an undo or redo of `root` that could change nothing, at `state`.
-pub fn nothing(state: String, root: OpId) -> OpChange {
-    OpChange::Files { before: state.clone(), after: state, files: Vec::new(), of: Some(root) }
+/// The change of an undo or redo of `root` that could change nothing, at `state`. `turn`: the turn that it is of.
+pub fn nothing(state: String, root: OpId, turn: Option<Box<TurnOp>>) -> OpChange {
+    OpChange::Files { before: state.clone(), after: state, files: Vec::new(), of: Some(root), turn }
+}
+
+/// The turn whose changes a row of the log is, for the row that inverts it.
+pub fn turn_of(op: &Op) -> Option<Box<TurnOp>> {
+    let OpChange::Files { turn: Some(turn), .. } = &op.change else { return None };
+    Some(Box::new(TurnOp { steps: Vec::new(), folders: Vec::new(), ..TurnOp::clone(turn) }))
 }
 
 /// A sentence about the result of an undo or redo.
@@ -305,6 +321,18 @@ pub fn undone(title: &OpTitle, done: &RestoreResult, files: &[StepFile]) -> Stri
         _ => "",
     };
     format!("{word}: {}; {}{on}", title.operation, sentence(done, files))
+}
+
+/// As [`undone`], with the names of the files: the person may not have seen which ones the turn changed.
+pub fn turn_undone(title: &OpTitle, done: &RestoreResult, files: &[StepFile]) -> String {
+    let text = undone(title, done, files);
+    if done.done.len() < 2 {
+        return text;
+    }
+    let names: Vec<String> = done.done.iter().take(SAID).map(|p| shown(p)).collect();
+    let more = done.done.len().saturating_sub(SAID);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{text}: {}{more}", names.join(", "))
 }
 
 /// A sentence about what changed and what stayed.

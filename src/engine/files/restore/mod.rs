@@ -12,8 +12,8 @@ use crate::files::written;
 use crate::memory::branches::would_move;
 use crate::session::branch::fork;
 use crate::session::change;
-use crate::undo::OpTitle;
 use crate::undo::undoing;
+use crate::undo::{Inverse, OpTitle};
 use std::sync::Arc;
 
 use tiller_protocol::event::{ReplyEvent, StateEvent};
@@ -299,15 +299,17 @@ pub(crate) fn files_restored(core: &mut Core, report: RestoreReport) {
         }
     };
     let scope = core.scope_of(Some(report.cause));
-    let mut said = back::sentence(&done, &files);
-    if report.of.is_some() {
-        said = back::undone(&report.title, &done, &files);
-    }
+    let said = match (report.of, &way) {
+        (None, _) => back::sentence(&done, &files),
+        (Some(_), RestoreKind::Turn(_)) => back::turn_undone(&report.title, &done, &files),
+        (Some(_), _) => back::undone(&report.title, &done, &files),
+    };
+    let turn = if let RestoreKind::Turn(turn) = &way { Some(turn.clone()) } else { None };
     let (client, cause) = (report.client, report.cause);
     let tell = |way: RestoreKind| {
         let reply = match way {
             RestoreKind::Took(took) => replies::reply(&done, took),
-            RestoreKind::Back => ReplyEvent::DoneReply { said },
+            RestoreKind::Back | RestoreKind::Turn(_) => ReplyEvent::DoneReply { said },
             RestoreKind::Rejected => replies::whole_reply(&done),
         };
         Then::Reply { client, cause, reply: Box::new(reply) }
@@ -319,8 +321,11 @@ pub(crate) fn files_restored(core: &mut Core, report: RestoreReport) {
         core.saves.push(step, nothing());
     }
     if done.before.id != done.after.id {
-        let (change, row) =
-            back::traces(done.step(), files.clone(), done.after.time, report.of, StepOf::Restore(report.op));
+        let whose = StepOf::Restore(report.op);
+        let (mut change, row) = back::traces(done.step(), files.clone(), done.after.time, report.of, whose);
+        if let OpChange::Files { turn: of, .. } = &mut change {
+            *of = turn;
+        }
         let op = tiller_protocol::Op {
             id: report.op,
             ..change::op(core, report.session, report.cause, &report.title.to_string(), change)
@@ -336,13 +341,14 @@ pub(crate) fn files_restored(core: &mut Core, report: RestoreReport) {
         append.op = Some(op);
         let event = |entry| (scope.clone(), EventBody::State(StateEvent::Restored { entry }));
         let events = report.entry.or(core.session.head.id).map(event).into_iter().collect();
-        tell_of_files(core, &files, report.talk.is_some(), &way);
+        let redo = report.title.inverse == Some(Inverse::Redo);
+        tell_of_files(core, &files, report.talk.is_some(), redo, &way);
         // The reply is sent once the operation is in the log, so that it can be undone at once.
         core.save(append, events, tell(way));
     } else {
         if let Some(root) = report.of {
             // Marks it as handled: the next undo continues with the operation before it.
-            let nothing = back::nothing(done.after.id.to_string(), root);
+            let nothing = back::nothing(done.after.id.to_string(), root, turn);
             close_op(core, report.session, report.cause, report.op, &report.title, report.of, nothing);
         }
         core.saves.push_after(crate::core::saves::After { events: Vec::new(), then: tell(way) });
@@ -376,7 +382,7 @@ fn close_op(
 }
 
 /// Reports the restored files to the model, which knows their earlier content.
-fn tell_of_files(core: &mut Core, files: &[StepFile], back: bool, way: &RestoreKind) {
+fn tell_of_files(core: &mut Core, files: &[StepFile], back: bool, redo: bool, way: &RestoreKind) {
     if back || files.is_empty() {
         return;
     }
@@ -385,6 +391,8 @@ fn tell_of_files(core: &mut Core, files: &[StepFile], back: bool, way: &RestoreK
     let did = match way {
         RestoreKind::Took(took) => format!("took the version on the branch {} of", took.from),
         RestoreKind::Back => "restored earlier states of".to_owned(),
+        RestoreKind::Turn(_) if redo => "made your changes again to".to_owned(),
+        RestoreKind::Turn(_) => "took back your changes to".to_owned(),
         RestoreKind::Rejected => "reverted your change to".to_owned(),
     };
     core.context.news.add(format!("the user {did} these files: {}{more}", names.join(", ")));

@@ -1,9 +1,10 @@
-//! Undo and redo of a restore.
+//! Undo and redo of a restore, and of what a turn changed.
 
 use crate::files::record;
 use crate::files::restore;
 use crate::files::written;
 use crate::undo::{Inverse, OpTitle};
+use tiller_protocol::op::TurnOp;
 use tiller_protocol::{CommandId, Notice, NoticeKind, OpId};
 use tiller_snapshot::{Goal, SnapshotError};
 
@@ -11,8 +12,8 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::files::msg::FilesMsg;
-use crate::files::msg::RestoreReport;
 use crate::files::msg::UndoRest;
+use crate::files::msg::{RestoreKind, RestoreOutcome, RestoreReport};
 use crate::files::restore::back::{self, RestoreChoices};
 use crate::files::restore::{attempt, off, off_thread, unknown};
 use crate::undo::Next;
@@ -47,12 +48,21 @@ fn undo_last_restore(core: &mut Core, client: ClientId, cause: CommandId, redo: 
             .hint("/undo reverts one operation at a time; /ops lists them"));
         }
         let title = OpTitle::inverse(Inverse::of(redo), found.title);
-        Ok((found.goal, found.root, title))
+        Ok(FoundUndo { goal: found.goal, root: found.root, title, turn: None })
     };
     undoing_files(core, client, cause, found, None);
 }
 
-/// Undoes or redoes a restore that the log names as next.
+/// A row of the log that is to be undone or redone.
+struct FoundUndo {
+    goal: Goal,
+    root: OpId,
+    title: OpTitle,
+    /// The turn whose changes it is.
+    turn: Option<Box<TurnOp>>,
+}
+
+/// Undoes or redoes a restore, or the changes of a turn, that the log names as next.
 pub(crate) fn undo_files(
     core: &mut Core,
     client: ClientId,
@@ -61,10 +71,11 @@ pub(crate) fn undo_files(
     title: OpTitle,
     rest: Option<UndoRest>,
 ) {
+    let turn = back::turn_of(&next.row);
     let Some(goal) = back::reverse(&next.row) else {
         // Its state is lost for good: the next undo continues with the operation before it.
         let result = Err(unknown());
-        let closes = Some(back::nothing(String::new(), next.root));
+        let closes = Some(back::nothing(String::new(), next.root, turn));
         let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
         let (no, session, of) = (core.next_job(), core.session.id, Some(next.root));
         let tx = core.tx.clone();
@@ -76,14 +87,14 @@ pub(crate) fn undo_files(
         });
     };
     let root = next.root;
-    undoing_files(core, client, cause, move || Ok((goal, root, title)), rest);
+    undoing_files(core, client, cause, move || Ok(FoundUndo { goal, root, title, turn }), rest);
 }
 
 fn undoing_files(
     core: &mut Core,
     client: ClientId,
     cause: CommandId,
-    found: impl FnOnce() -> Result<(Goal, OpId, OpTitle), Notice> + Send + 'static,
+    found: impl FnOnce() -> Result<FoundUndo, Notice> + Send + 'static,
     rest: Option<UndoRest>,
 ) {
     let Some(keeper) = core.services.snapshots.workspace.clone() else {
@@ -96,14 +107,15 @@ fn undoing_files(
         written.await;
         let (mut title, mut of, mut closes) = (OpTitle::default(), None, None);
         let result = async {
-            let (goal, root, name) = off_thread(found).await?;
+            let FoundUndo { goal, root, title: name, turn } = off_thread(found).await?;
             (title, of) = (name, Some(root));
             let state = goal.to.to_string();
             let gone = attempt(&keeper, goal, RestoreChoices::default(), watched, op).await;
             if let Err(SnapshotError::Missing(_)) = &gone {
-                closes = Some(back::nothing(state, root));
+                closes = Some(back::nothing(state, root, turn.clone()));
             }
-            gone.map_err(|e| e.notice())
+            let way = turn.map_or(RestoreKind::Back, RestoreKind::Turn);
+            gone.map(|gone| RestoreOutcome { way, ..gone }).map_err(|e| e.notice())
         };
         let result = result.await;
         let (talk, entry) = (None, None);

@@ -112,7 +112,8 @@ pub(crate) fn forked(core: &mut Core, f: ForkReport) {
     let change = OpChange::Head { name: name.clone(), before, after: branch.head, from: from.clone() };
     let mut op = change::op(core, core.session.id, f.cause, &f.how.title.to_string(), change);
     (op.of, op.with) = (f.how.of, f.how.with);
-    core.session.history = crate::session::History::new(branch.path, branch.tail);
+    let turns = std::mem::take(&mut core.session.history.turns);
+    core.session.history = crate::session::History::new(branch.path, branch.tail, turns);
     core.session.head.id = branch.head;
     *lock(&core.context.todo) = Todo::new(branch.todos.clone());
     let on = BranchName { head: name.clone(), label: String::new() };

@@ -28,7 +28,7 @@ use crate::lock::lock;
 use crate::prompts::doing::JobKind;
 use crate::questions::about::About;
 use crate::session::lease_guard::LeaseGuard;
-use crate::session::load::blocking;
+use crate::session::load::{blocking, turn_changes};
 use crate::session::msg::{BranchChange, BranchLoaded, BranchState, SessionMsg};
 use crate::undo::before::Reviews;
 
@@ -55,11 +55,13 @@ async fn there(
     let (store, head) = (store.clone(), head.to_owned());
     let read = move || {
         let running = store.unfinished().interrupted(session, &head)?;
+        let tail = store.paths().tail(session, &head, u32::try_from(super::TAIL).unwrap_or(u32::MAX))?;
         Ok(Some(BranchState {
             label: row.label,
             archived: row.archived,
             path: super::path_of(store.paths().context(session, &head)?),
-            tail: store.paths().tail(session, &head, u32::try_from(super::TAIL).unwrap_or(u32::MAX))?,
+            turns: turn_changes(&store, session, &tail.entries),
+            tail,
             todos: store.todos().list(session, &head)?,
             queue: store.unfinished().queue(session, &head)?,
             asks: store.unfinished().asks(session, &head)?,
@@ -150,15 +152,27 @@ fn enter_branch(
     going: BranchChange,
     there: BranchState,
 ) {
-    let BranchState { held, label, archived, path, tail, todos, queue, asks, pending, running, holder } =
-        there;
+    let BranchState {
+        held,
+        label,
+        archived,
+        path,
+        tail,
+        turns,
+        todos,
+        queue,
+        asks,
+        pending,
+        running,
+        holder,
+    } = there;
     let (left, was, wrote) = (core.session.head.name.clone(), core.session.head.id, !core.session.read_only);
     let name = core.session.branch();
     let before = std::mem::replace(&mut core.session.lease, held.take());
     core.session.head.name.clone_from(&going.head);
     core.session.head.label = label;
     core.session.head.id = tail.entries.last().map(|e| e.id);
-    core.session.history = super::History::new(path, tail);
+    core.session.history = super::History::new(path, tail, turns);
     core.session.interrupted = None;
     core.session.read_only = core.identity.look_only || holder.is_some();
     *lock(&core.context.todo) = Todo::new(todos.clone());

@@ -135,8 +135,10 @@ mod tests {
             kind: ChangeKind::Modified,
             by: None,
             partly: true,
+            lines: None,
         }];
-        let restored = OpChange::Files { before: "s1".into(), after: "s2".into(), files, of: None };
+        let restored =
+            OpChange::Files { before: "s1".into(), after: "s2".into(), files, of: None, turn: None };
         let title = |a: &str, b: &str| OpChange::Title { before: a.into(), after: b.into() };
         let rename = op("rename", None, title("old", "new"));
         let undo = op("undo rename", Some(rename.id), title("new", "old"));

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::permission::denied_for_person;
+use tiller_protocol::restore::TurnChanges;
 use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::{
     Addition, Entry, EntryBody, EntryId, Notice, Origin, Time, ToolCatalog, ToolInfo, ToolOutcome,
@@ -94,8 +95,10 @@ pub struct TurnSummary {
     /// From the person's message to the end.
     pub seconds: f64,
     pub calls: u32,
-    /// Paths of the files that calls report to have changed.
+    /// Paths of the files that it changed: from the snapshots, else those that calls report.
     pub files: Vec<String>,
+    /// Number of further ones.
+    pub more: u64,
     pub added: u32,
     pub removed: u32,
 }
@@ -122,6 +125,16 @@ impl TurnSummary {
             }
         }
         (sum.calls > 0 || seconds >= Self::LONG).then_some(sum)
+    }
+
+    /// Takes what the snapshots say over what the calls reported. Returns whether anything is different.
+    pub(super) fn changed(&mut self, changes: &TurnChanges) -> bool {
+        let files = changes.files.iter().map(|f| f.path.clone()).collect();
+        let (more, added, removed) = (changes.more, changes.added, changes.removed);
+        let new = Self { seconds: self.seconds, calls: self.calls, files, more, added, removed };
+        let differs = *self != new;
+        *self = new;
+        differs
     }
 }
 

@@ -27,7 +27,9 @@ impl Change {
             EventBody::Turn(TurnEvent::TextDelta { .. } | TurnEvent::ThinkingDelta { .. })
             | EventBody::Tool(ToolEvent::ToolProgress { .. }) => Self::Words,
             EventBody::Turn(_) | EventBody::Tool(_) | EventBody::Ask(_) => Self::Outline,
-            EventBody::State(StateEvent::ModelChanged { .. } | StateEvent::Receipt { .. }) => Self::Outline,
+            EventBody::State(
+                StateEvent::ModelChanged { .. } | StateEvent::Receipt { .. } | StateEvent::TurnChanged { .. },
+            ) => Self::Outline,
             EventBody::State(_) => Self::Nothing,
             EventBody::Reply(reply) => match reply.as_ref() {
                 ReplyEvent::PathPartReply { at: PathPlace::Search { .. }, .. } => Self::Nothing,

@@ -22,6 +22,7 @@ use std::cell::Cell as Slot;
 use std::collections::{HashMap, VecDeque};
 
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::restore::TurnChanges;
 use tiller_protocol::{
     Ask, AskBody, AskId, Entry, EntryBody, EntryId, Event, EventBody, ModelRef, Notice, NoticeKind, Receipt,
     SessionId, Time, ToolCatalog,
@@ -168,13 +169,21 @@ impl Conversation {
                 };
                 self.notice(event.time, &Notice::new(NoticeKind::Info, said));
             }
+            EventBody::State(StateEvent::TurnChanged { changes }) => self.turns_changed([changes.as_ref()]),
             EventBody::State(_) => {}
             EventBody::Reply(e) => match e.as_ref() {
-                ReplyEvent::SnapshotReply { snapshot } => self.rebuild(snapshot),
-                ReplyEvent::PageReply { entries, earlier } => self.page(entries, *earlier),
-                ReplyEvent::PathPartReply { before, at, entries, earlier, later, next } => {
+                ReplyEvent::SnapshotReply { snapshot } => {
+                    self.rebuild(snapshot);
+                    self.turns_changed(&snapshot.turns);
+                }
+                ReplyEvent::PageReply { entries, earlier, turns } => {
+                    self.page(entries, *earlier);
+                    self.turns_changed(turns);
+                }
+                ReplyEvent::PathPartReply { before, at, entries, earlier, later, next, turns } => {
                     let counts = parts::Counts { earlier: *earlier, later: *later, next: *next };
                     self.part(*before, *at, entries, counts);
+                    self.turns_changed(turns);
                 }
                 _ => {}
             },
@@ -314,6 +323,24 @@ impl Conversation {
     fn fresh_key(&mut self) -> u64 {
         self.next_key += 1;
         self.next_key
+    }
+
+    /// Gives the ends of turns the files and figures that the states before and after them have.
+    fn turns_changed<'a>(&mut self, turns: impl IntoIterator<Item = &'a TurnChanges>) {
+        let by_entry: HashMap<EntryId, &TurnChanges> = turns.into_iter().map(|t| (t.turn, t)).collect();
+        if by_entry.is_empty() {
+            return;
+        }
+        let begins = |c: &Cell| Some((c.turn, *by_entry.get(&c.entry?)?));
+        let by_turn: HashMap<i64, &TurnChanges> = self.cells.iter().filter_map(begins).collect();
+        for cell in &mut self.cells {
+            if let Body::Finished(sum) = &mut cell.body
+                && let Some(changes) = by_turn.get(&cell.turn)
+                && sum.changed(changes)
+            {
+                cell.rev += 1;
+            }
+        }
     }
 
     /// Sums up the turn that has ended.

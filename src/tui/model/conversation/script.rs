@@ -172,6 +172,7 @@ impl Script {
             git: None,
             sandbox: None,
             goal: None,
+            turns: Vec::new(),
             shell_lines: Vec::new(),
         };
         self.event(EventBody::Reply(Box::new(ReplyEvent::SnapshotReply { snapshot: Box::new(snapshot) })))
@@ -186,7 +187,11 @@ pub(crate) fn answer(all: &[Entry], query: &Query) -> Option<ReplyEvent> {
         Query::Page { before, count } => {
             let end = place(*before)?;
             let from = end.saturating_sub(*count as usize);
-            Some(ReplyEvent::PageReply { entries: all[from..end].to_vec(), earlier: from as u64 })
+            Some(ReplyEvent::PageReply {
+                entries: all[from..end].to_vec(),
+                earlier: from as u64,
+                turns: Vec::new(),
+            })
         }
         Query::PathPart { before, at, count } => {
             let (end, count) = (place(*before)?, *count as usize);
@@ -210,6 +215,7 @@ pub(crate) fn answer(all: &[Entry], query: &Query) -> Option<ReplyEvent> {
                 earlier: range.start as u64,
                 later: (end - range.end) as u64,
                 next: all[..end].get(range.end).map(|e| e.id),
+                turns: Vec::new(),
             })
         }
         _ => None,

@@ -207,6 +207,50 @@ fn a_snapshot_rebuilds_and_keeps_keys() {
     assert_eq!(c.page_before(), Some(entries[0].id));
 }
 
+/// The figures of the snapshots replace what calls reported, when they come, and in a conversation that is loaded later.
+#[test]
+fn the_end_of_a_turn_has_the_figures_of_the_snapshots() {
+    use tiller_protocol::ChangeKind;
+    use tiller_protocol::restore::{StepFile, TurnChanges};
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    let mut entries = Vec::new();
+    for n in 0..2 {
+        let id = format!("x{n}");
+        entries.extend([
+            s.user("change it"),
+            s.assistant(vec![text("a"), call(&id)], StopReason::ToolUse),
+            s.result(&id, "out"),
+        ]);
+    }
+    let first = entries[0].id;
+    let snapshot = s.snapshot(entries, 0, false);
+    c.apply(&snapshot);
+    let ends = |c: &Conversation| -> Vec<(usize, u64, u32, u32)> {
+        let sums = c.cells().iter().filter_map(|c| match &c.body {
+            Body::Finished(sum) => Some((sum.files.len(), sum.more, sum.added, sum.removed)),
+            _ => None,
+        });
+        sums.collect()
+    };
+    assert_eq!(ends(&c), [(0, 0, 0, 0), (0, 0, 0, 0)]);
+    let file = StepFile { lines: Some((13, 1)), ..StepFile::new("a", ChangeKind::Modified) };
+    let mut changes = TurnChanges::new(first, Time(0), vec![file]);
+    changes.more = 4;
+    let event = s.event(EventBody::State(StateEvent::TurnChanged { changes: Box::new(changes.clone()) }));
+    c.apply(&event);
+    assert_eq!(ends(&c), [(1, 4, 13, 1), (0, 0, 0, 0)], "of its own turn only");
+    c.apply(&snapshot);
+    assert_eq!(ends(&c)[0].2, 0);
+    let mut stored = snapshot;
+    if let EventBody::Reply(reply) = &mut stored.body
+        && let ReplyEvent::SnapshotReply { snapshot } = reply.as_mut()
+    {
+        snapshot.turns.push(changes);
+    }
+    c.apply(&stored);
+    assert_eq!(ends(&c), [(1, 4, 13, 1), (0, 0, 0, 0)]);
+}
+
 #[test]
 fn a_call_without_result_is_lost_when_nothing_runs() {
     let (mut s, mut c) = (Script::new(), Conversation::default());
@@ -227,8 +271,9 @@ fn pages_come_in_above_and_results_find_their_calls_across_the_edge() {
     let e = s.snapshot(new, 2, false);
     c.apply(&e);
     assert_eq!(kinds(&c), ["tool", "reply"]);
-    let page =
-        |entries: Vec<Entry>| EventBody::Reply(Box::new(ReplyEvent::PageReply { entries, earlier: 0 }));
+    let page = |entries: Vec<Entry>| {
+        EventBody::Reply(Box::new(ReplyEvent::PageReply { entries, earlier: 0, turns: Vec::new() }))
+    };
     let stray = s.user("another branch");
     let e = s.event(page(vec![stray]));
     c.apply(&e);

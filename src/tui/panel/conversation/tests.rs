@@ -239,7 +239,7 @@ fn pages_come_in_above_without_moving_anything() {
     let before = r.screen();
     let first = before.lines().find(|l| l.contains("message 150")).unwrap().to_owned();
     let at = before.lines().position(|l| l.contains("message 151"));
-    r.reply(ReplyEvent::PageReply { entries: all[50..150].to_vec(), earlier: 50 });
+    r.reply(ReplyEvent::PageReply { entries: all[50..150].to_vec(), earlier: 50, turns: Vec::new() });
     let after = r.screen();
     assert!(after.contains("message 150"), "{first}\n{after}");
     assert_eq!(after.lines().position(|l| l.contains("message 151")), at);
@@ -276,6 +276,7 @@ fn search_goes_through_pages_that_are_not_loaded() {
         earlier: from as u64,
         later: 200 - to as u64,
         next: None,
+        turns: Vec::new(),
     };
     r.reply(slice(100, 200));
     assert!(r.screen().contains("100 earlier"), "{}", r.screen());
@@ -472,7 +473,7 @@ fn a_page_that_does_not_come_right_is_asked_for_once() {
     let e = s.snapshot(all[40..].to_vec(), 40, false);
     send(&mut r, e);
     r.run("pageup; pageup; pageup; pageup; pageup; pageup; pageup");
-    r.reply(ReplyEvent::PageReply { entries: vec![stray], earlier: 7 });
+    r.reply(ReplyEvent::PageReply { entries: vec![stray], earlier: 7, turns: Vec::new() });
     r.run("pageup; pageup; pageup");
     let pages =
         r.commands().into_iter().filter(|c| matches!(c, CommandBody::Query(Query::PathPart { .. }))).count();
@@ -708,8 +709,11 @@ fn a_search_looks_through_what_was_loaded_meanwhile() {
     for loaded in [100, 300] {
         let (mut r, _, all) = long_session(500);
         r.run("alt-1; /; type message 00250");
-        let reply =
-            ReplyEvent::PageReply { entries: all[300 - loaded..300].to_vec(), earlier: 300 - loaded as u64 };
+        let reply = ReplyEvent::PageReply {
+            entries: all[300 - loaded..300].to_vec(),
+            earlier: 300 - loaded as u64,
+            turns: Vec::new(),
+        };
         r.cause(None, EventBody::Reply(Box::new(reply)));
         r.run("enter");
         serve(&mut r, &all);

@@ -9,8 +9,7 @@ pub(crate) fn sample() -> Compare {
     use tiller_protocol::compare::{ComparedSide, SaidLine};
     let entry = tiller_protocol::EntryId(Default::default());
     let kind = tiller_protocol::ChangeKind::Modified;
-    let changed =
-        tiller_protocol::restore::StepFile { path: "src/client.rs".into(), kind, by: None, partly: false };
+    let changed = tiller_protocol::restore::StepFile::new("src/client.rs", kind);
     let side = |name: &str, word: &str, text: &str| ComparedSide {
         name: name.into(),
         entries: 4,
