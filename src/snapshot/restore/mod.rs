@@ -114,8 +114,11 @@ impl Shadow {
         batch.finish()?;
         let fates = self.carry_out(&lock, before.id, plan.to, &ops)?;
         let mut touched: Vec<Vec<u8>> = ops.iter().map(|op| op.path.clone()).collect();
-        // A deleted path does not become covered by name because a restore named it.
-        let known = left.iter().filter(|l| !matches!(l.why, SkipReason::Vanished(_)));
+        // A path that is not covered does not become covered by name because a restore named it.
+        let unkept = |why: &SkipReason| {
+            matches!(why, SkipReason::Vanished(_) | SkipReason::Changed(_) | SkipReason::Created(_))
+        };
+        let known = left.iter().filter(|l| !unkept(&l.why));
         touched.extend(known.filter_map(|l| names::relative(&self.workspace, &l.path).ok()));
         let seen = self.take(&lock, Some(&touched))?;
         let after = self.amend(before.id, seen, &ops, &|n| !fates.contains_key(&n))?;

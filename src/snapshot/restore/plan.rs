@@ -177,6 +177,21 @@ impl Shadow {
                 });
             }
         }
+        let told = plan.items.iter().map(|i| &i.diff.path).chain(plan.left.iter().map(|l| &l.path));
+        let told: BTreeSet<PathBuf> = told.cloned().collect();
+        for unkept in self.unkept(goal.to, plan.now.id)? {
+            let path = unkept.path.as_os_str().as_bytes();
+            let why = match unkept.change {
+                Change::Modified => SkipReason::Changed(unkept.reason),
+                Change::Added => SkipReason::Created(unkept.reason),
+                // Told above, where it does not exist.
+                _ if unkept.reason != Reason::OtherDisk => continue,
+                _ => SkipReason::Vanished(unkept.reason),
+            };
+            if wanted(path) && !told.contains(&unkept.path) && !first.contains_key(path) {
+                plan.left.push(SkippedPath { path: unkept.path, why });
+            }
+        }
         plan.left.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(plan)
     }

@@ -6,8 +6,10 @@ pub(crate) mod cache;
 pub(crate) mod disk;
 pub(crate) mod fill;
 pub(crate) mod fold;
+pub(crate) mod ignored;
 pub(crate) mod index;
 pub(crate) mod model;
+pub(crate) mod mounts;
 pub(crate) mod notes;
 pub(crate) mod rules;
 pub(crate) mod tracked;
@@ -26,7 +28,9 @@ use crate::names;
 use crate::objects::object::{Kind, is_git};
 use crate::report::{CostReason, Limits, Reason};
 use crate::scan::disk::Stamp;
+use crate::scan::ignored::IgnoredBudget;
 use crate::scan::model::{Content, Dir, Leaf, Node};
+use crate::scan::mounts::Mounts;
 use crate::scan::rules::Rules;
 
 /// Maximum depth of a scan; deeper folders count as unreadable.
@@ -51,8 +55,12 @@ pub(crate) struct Scan<'a> {
     pub(crate) other_rules: bool,
     pub(crate) files: usize,
     pub(crate) bytes: u64,
-    /// Ignored paths that existed at the last scan and do not any more.
+    /// Ignored paths that were not kept, existed at the last scan and do not any more.
     pub(crate) vanished: Vec<Vec<u8>>,
+    /// Ignored names so far.
+    pub(crate) budget: IgnoredBudget,
+    /// The files of other file systems below the workspace.
+    pub(crate) mounts: Mounts,
 }
 
 /// A file or link to read.
@@ -67,13 +75,14 @@ pub(crate) struct Job {
 type Inside = (Arc<Rules>, Option<(Stamp, bool, Vec<u8>)>);
 
 impl Scan<'_> {
-    /// Scans a folder and everything below.
+    /// Scans a folder and everything below. `kept`: git ignores it, so its small files are kept and the others watched.
     pub(crate) fn walk(
         &mut self,
         fd: BorrowedFd<'_>,
         path: &[u8],
         old: Dir,
         above: &Arc<Rules>,
+        kept: bool,
     ) -> Result<Node, CostReason> {
         let before = disk::now();
         let Ok(stat) = rustix::fs::fstat(fd) else {
@@ -81,6 +90,7 @@ impl Scan<'_> {
         };
         let stamp = Stamp::of(&stat);
         if disk::device(&stat) != self.dev {
+            self.mounts.watch(self.clock, fd, path);
             return Ok(Node::Skip(stamp, Reason::OtherDisk));
         }
         let skip = Ok(Node::Skip(stamp, Reason::Unreadable));
@@ -90,17 +100,21 @@ impl Scan<'_> {
         let mut list = None;
         let (mut repository, mut has_rules) = (old.repository, old.ignore.is_some());
         if !old.settled || old.partial || old.stamp != stamp {
-            let Ok(names) = disk::list(fd) else { return skip };
+            let most = if kept { ignored::FOLDER } else { usize::MAX };
+            let Ok(Some(names)) = disk::list_some(fd, most) else { return skip };
             repository = names.iter().any(|n| is_git(n)) && !path.is_empty();
             has_rules = names.iter().any(|n| n == b".gitignore");
             let bare = [b"HEAD".as_slice(), b"objects", b"refs"];
             if !path.is_empty() && !repository && bare.iter().all(|b| names.iter().any(|n| n == b)) {
                 return Ok(Node::Skip(stamp, Reason::BareRepository));
             }
+            if kept && repository {
+                return skip;
+            }
             list = Some(names);
         }
         let (rules, ignore) = self.inside(fd, path, repository, has_rules.then_some(&old.ignore), above);
-        let same_rules = old.rules == Some(rules.key);
+        let same_rules = old.rules == Some(rules.key) && old.kept == kept;
         self.other_rules |= !same_rules;
         if list.is_none() && !same_rules {
             let Ok(names) = disk::list(fd) else { return skip };
@@ -111,6 +125,8 @@ impl Scan<'_> {
             stamp,
             settled: stamp.settled(before),
             ignored: Vec::new(),
+            kept,
+            over: old.over && list.is_none(),
             rules: Some(rules.key),
             ignore,
             repository,
@@ -138,29 +154,33 @@ impl Scan<'_> {
                 Node::Leaf(_) => false,
                 Node::Skip(stamp, _) => stamp.file_type() == FileType::Directory,
             });
-            let judged = same_rules && was_dir == Some(is_dir);
-            if !judged && rules.ignores(&rules::absolute(scan.workspace, &full()), is_dir) {
-                same &= prev.is_none();
-                new.ignored.push(name);
-                return Ok(());
-            }
-            let node = if is_dir {
-                let inner = match prev {
-                    Some(Node::Dir(dir)) => dir,
-                    _ => {
-                        same = false;
-                        Dir::default()
-                    }
+            let was = prev.as_ref().map(std::mem::discriminant);
+            let judged = prev.as_ref().filter(|_| same_rules && was_dir == Some(is_dir));
+            let ignored = kept
+                || match judged {
+                    Some(prev) => prev.is_ignored(),
+                    None => rules.ignores(&rules::absolute(scan.workspace, &full()), is_dir),
                 };
-                same &= inner.stamp.perms() == stamp.perms();
+            let node = if ignored {
+                match scan.ignored(fd, (path, &name), stamp, prev, (&rules, kept), &mut same)? {
+                    Some(node) => node,
+                    None => {
+                        same &= was.is_none();
+                        new.over |= !ignored::is_output(&name);
+                        new.ignored.push(name);
+                        return Ok(());
+                    }
+                }
+            } else if is_dir {
+                let inner = inner(prev, stamp, &mut same);
                 match disk::open_dir(fd, &name) {
-                    Ok(child) => scan.walk(child.as_fd(), &full(), inner, &rules)?,
+                    Ok(child) => scan.walk(child.as_fd(), &full(), inner, &rules, false)?,
                     Err(_) => Node::Skip(stamp, Reason::Unreadable),
                 }
             } else {
-                scan.leaf((path, &name), stamp, prev, &mut same, scan.limits.file_bytes)?
+                scan.leaf((path, &name), stamp, prev, &mut same, (scan.limits.file_bytes, false))?
             };
-            same &= !matches!(node, Node::Skip(..)) || was_dir.is_some();
+            same &= was == Some(std::mem::discriminant(&node));
             new.nodes.push((name, node));
             Ok(())
         };
@@ -221,14 +241,15 @@ impl Scan<'_> {
         (rules, Some(read))
     }
 
-    /// Scans a name that is not a folder. Sets `same` to false unless its content is known and unchanged.
+    /// Scans a name that is not a folder. Sets `same` to false unless its content is known and unchanged. `most`: maximum
+    /// size of a covered file in bytes.
     fn leaf(
         &mut self,
         (folder, name): (&[u8], &[u8]),
         stamp: Stamp,
         prev: Option<Node>,
         same: &mut bool,
-        most: u64,
+        (most, ignored): (u64, bool),
     ) -> Result<Node, CostReason> {
         self.count(stamp.size)?;
         let kind = match stamp.file_type() {
@@ -244,7 +265,9 @@ impl Scan<'_> {
             return Ok(Node::Skip(stamp, Reason::TooLarge));
         }
         match prev {
-            Some(Node::Leaf(leaf)) if leaf.settled && leaf.stamp == stamp => Ok(Node::Leaf(leaf)),
+            Some(Node::Leaf(leaf)) if leaf.settled && leaf.stamp == stamp => {
+                Ok(Node::Leaf(Leaf { ignored, ..leaf }))
+            }
             _ => {
                 *same = false;
                 let job = u32::try_from(self.jobs.len()).map_err(|_| CostReason::Files(self.jobs.len()))?;
@@ -254,6 +277,7 @@ impl Scan<'_> {
                     settled: false,
                     kind,
                     content: Content::Job(job),
+                    ignored,
                     attributes: None,
                 }))
             }
@@ -306,7 +330,7 @@ impl Scan<'_> {
                 _ => self.known.remove(&path),
             };
             let most = self.limits.named_bytes();
-            let node = self.leaf((here, name), stamp, prev.map(Node::Leaf), &mut false, most)?;
+            let node = self.leaf((here, name), stamp, prev.map(Node::Leaf), &mut false, (most, ignored))?;
             dir.set(name, node);
             // From now on it is covered by name.
             return Ok(ignored || stamp.size > self.limits.file_bytes);
@@ -328,7 +352,7 @@ impl Scan<'_> {
         };
         // Completely: a folder that is new or was named itself. If only named files are covered: an ignored folder.
         if (full && !ignored && (fresh || tail.is_empty())) || (!full && tail.is_empty()) {
-            let node = self.walk(child.as_fd(), &path, inner, &rules)?;
+            let node = self.walk(child.as_fd(), &path, inner, &rules, false)?;
             dir.set(name, node);
             return Ok(ignored);
         }
@@ -347,13 +371,27 @@ impl Scan<'_> {
     }
 }
 
-/// The ignored paths of a deleted folder, and of those below.
+/// A folder as of the last scan, for scanning it again.
+fn inner(prev: Option<Node>, stamp: Stamp, same: &mut bool) -> Dir {
+    let inner = match prev {
+        Some(Node::Dir(dir)) => dir,
+        _ => Dir::default(),
+    };
+    *same &= inner.stamp.perms() == stamp.perms();
+    inner
+}
+
+/// The ignored paths of a deleted name that were not kept, and those below.
 fn ignored_below(node: &Node, path: Vec<u8>, out: &mut Vec<Vec<u8>>) {
-    if let Node::Dir(dir) = node {
-        out.extend(dir.ignored.iter().map(|name| names::join(&path, name)));
-        for (name, inner) in &dir.nodes {
-            ignored_below(inner, names::join(&path, name), out);
+    match node {
+        Node::Dir(dir) => {
+            out.extend(dir.ignored.iter().map(|name| names::join(&path, name)));
+            for (name, inner) in &dir.nodes {
+                ignored_below(inner, names::join(&path, name), out);
+            }
         }
+        Node::Skip(_, Reason::Ignored) => out.push(path),
+        Node::Leaf(_) | Node::Skip(..) => {}
     }
 }
 

@@ -1,5 +1,7 @@
 //! Differences between two snapshots.
 
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use tiller_protocol::names::is_temporary;
@@ -36,6 +38,16 @@ pub struct FileDiff {
     pub after: Option<Entry>,
 }
 
+/// A change of a file of which one of two snapshots has no content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnkeptChange {
+    pub path: PathBuf,
+    /// Why it is not covered.
+    pub reason: Reason,
+    /// [`Change::Added`], [`Change::Deleted`] or [`Change::Modified`].
+    pub change: Change,
+}
+
 /// A path with its two states.
 pub(crate) type Pair = (Vec<u8>, Option<Entry>, Option<Entry>);
 
@@ -58,13 +70,59 @@ impl Shadow {
         Ok(diffs)
     }
 
+    /// Changes between `a` and `b` of files of which one of them has no content, sorted by path: deleted, overwritten or new
+    /// ones. A folder whose files are no longer covered stands for them.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn unkept(&self, a: Id, b: Id) -> Result<Vec<UnkeptChange>> {
+        let (before, after) = (self.view(a)?, self.view(b)?);
+        let mut found: BTreeMap<Vec<u8>, (Reason, Change)> = BTreeMap::new();
+        for lost in self.vanished(a, b)? {
+            found.insert(lost.path.as_os_str().as_bytes().to_vec(), (lost.reason, Change::Deleted));
+        }
+        let (old, new) = (&before.kept.watched, &after.kept.watched);
+        for (path, stamp) in &old.stamps {
+            let Some(reason) = before.uncovered(path) else { continue };
+            let change = match new.stamps.get(path) {
+                Some(now) if now == stamp => continue,
+                Some(_) => Change::Modified,
+                None if after.entry(path)?.is_some() => Change::Modified,
+                None if reason == Reason::OtherDisk && after.watches(path) => Change::Deleted,
+                None => continue,
+            };
+            found.entry(path.clone()).or_insert((reason, change));
+        }
+        for path in new.stamps.keys().filter(|path| !old.stamps.contains_key(*path)) {
+            let Some(reason) = after.uncovered(path) else { continue };
+            let absent =
+                if reason == Reason::OtherDisk { before.watches(path) } else { before.looked_at(path)? };
+            if before.entry(path)?.is_some() {
+                found.insert(path.clone(), (reason, Change::Modified));
+            } else if absent {
+                found.insert(path.clone(), (reason, Change::Added));
+            }
+        }
+        for (path, was, now) in pairs(&self.objects, before.tree(), after.tree())? {
+            if was.is_some()
+                && now.is_none()
+                && let Some(left_out) = after.left_out(&path)
+            {
+                found.entry(left_out.to_vec()).or_insert((Reason::Ignored, Change::Modified));
+            }
+        }
+        let all = found.into_iter();
+        Ok(all
+            .map(|(path, (reason, change))| UnkeptChange { path: names::path(&path), reason, change })
+            .collect())
+    }
+
     /// Paths that `a` did not cover and that do not exist in `b`. A repository stands for its history. Ignored paths:
     /// those that were deleted between `b` and the snapshot before it.
     ///
     /// # Errors
     /// When one of them cannot be read.
-    pub fn vanished(&self, a: Id, b: Id) -> Result<Vec<Uncovered>> {
-        use std::os::unix::ffi::OsStrExt;
+    pub(crate) fn vanished(&self, a: Id, b: Id) -> Result<Vec<Uncovered>> {
         let (view, after) = (self.view(a)?, self.view(b)?);
         let mut gone = Vec::new();
         for lost in &view.kept.snapshot.uncovered {
@@ -79,7 +137,8 @@ impl Shadow {
             }
         }
         for path in &after.kept.vanished {
-            if view.entry(path)?.is_none() && after.entry(path)?.is_none() {
+            let told = gone.iter().any(|u| u.path.as_os_str().as_bytes() == path);
+            if !told && view.entry(path)?.is_none() && after.entry(path)?.is_none() {
                 gone.push(Uncovered { path: names::path(path), reason: Reason::Ignored });
             }
         }
