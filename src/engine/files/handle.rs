@@ -16,6 +16,7 @@ pub(crate) fn handle(core: &mut Core, msg: FilesMsg) {
         FilesMsg::RestoreReport(restored) => restore::files_restored(core, *restored),
         FilesMsg::FilesRequest(asked) => by_tool::files_asked(core, asked),
         FilesMsg::Notices => record::files_words(core),
+        FilesMsg::Unkept(changes) => record::unkept(core, &changes),
         FilesMsg::Touched(files) => core.child_driver().files_found(files),
     }
 }

@@ -7,10 +7,11 @@ use rustix::fs::FileType;
 
 use crate::names;
 use crate::report::{CostReason, Reason};
+use crate::scan::Scan;
 use crate::scan::disk::{self, Stamp};
 use crate::scan::model::Node;
 use crate::scan::rules::Rules;
-use crate::scan::{Scan, inner};
+use crate::scan::walk::inner;
 
 /// Maximum size of an ignored file that is kept, in bytes. Of a larger one only the stamp is kept.
 pub(crate) const KEPT_BYTES: u64 = 256 << 10;

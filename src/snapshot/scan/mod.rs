@@ -13,6 +13,7 @@ pub(crate) mod mounts;
 pub(crate) mod notes;
 pub(crate) mod rules;
 pub(crate) mod tracked;
+mod walk;
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,19 +23,15 @@ use std::time::Duration;
 
 use rustix::fs::FileType;
 use tiller_protocol::Clock;
-use tiller_protocol::names::is_temporary;
 
 use crate::names;
-use crate::objects::object::{Kind, is_git};
+use crate::objects::object::Kind;
 use crate::report::{CostReason, Limits, Reason};
 use crate::scan::disk::Stamp;
 use crate::scan::ignored::IgnoredBudget;
 use crate::scan::model::{Content, Dir, Leaf, Node};
 use crate::scan::mounts::Mounts;
 use crate::scan::rules::Rules;
-
-/// Maximum depth of a scan; deeper folders count as unreadable.
-const DEEPEST: usize = 200;
 
 /// One scan of the folder, or of parts of it.
 pub(crate) struct Scan<'a> {
@@ -75,147 +72,6 @@ pub(crate) struct Job {
 type Inside = (Arc<Rules>, Option<(Stamp, bool, Vec<u8>)>);
 
 impl Scan<'_> {
-    /// Scans a folder and everything below. `kept`: git ignores it, so its small files are kept and the others watched.
-    pub(crate) fn walk(
-        &mut self,
-        fd: BorrowedFd<'_>,
-        path: &[u8],
-        old: Dir,
-        above: &Arc<Rules>,
-        kept: bool,
-    ) -> Result<Node, CostReason> {
-        let before = disk::now();
-        let Ok(stat) = rustix::fs::fstat(fd) else {
-            return Ok(Node::Skip(Stamp::default(), Reason::Unreadable));
-        };
-        let stamp = Stamp::of(&stat);
-        if disk::device(&stat) != self.dev {
-            self.mounts.watch(self.clock, fd, path);
-            return Ok(Node::Skip(stamp, Reason::OtherDisk));
-        }
-        let skip = Ok(Node::Skip(stamp, Reason::Unreadable));
-        if names::parts(path).count() > DEEPEST {
-            return skip;
-        }
-        let mut list = None;
-        let (mut repository, mut has_rules) = (old.repository, old.ignore.is_some());
-        if !old.settled || old.partial || old.stamp != stamp {
-            let most = if kept { ignored::FOLDER } else { usize::MAX };
-            let Ok(Some(names)) = disk::list_some(fd, most) else { return skip };
-            repository = names.iter().any(|n| is_git(n)) && !path.is_empty();
-            has_rules = names.iter().any(|n| n == b".gitignore");
-            let bare = [b"HEAD".as_slice(), b"objects", b"refs"];
-            if !path.is_empty() && !repository && bare.iter().all(|b| names.iter().any(|n| n == b)) {
-                return Ok(Node::Skip(stamp, Reason::BareRepository));
-            }
-            if kept && repository {
-                return skip;
-            }
-            list = Some(names);
-        }
-        let (rules, ignore) = self.inside(fd, path, repository, has_rules.then_some(&old.ignore), above);
-        let same_rules = old.rules == Some(rules.key) && old.kept == kept;
-        self.other_rules |= !same_rules;
-        if list.is_none() && !same_rules {
-            let Ok(names) = disk::list(fd) else { return skip };
-            list = Some(names);
-        }
-        let mut new = Dir {
-            nodes: Vec::with_capacity(old.nodes.len()),
-            stamp,
-            settled: stamp.settled(before),
-            ignored: Vec::new(),
-            kept,
-            over: old.over && list.is_none(),
-            rules: Some(rules.key),
-            ignore,
-            repository,
-            partial: false,
-            id: None,
-        };
-        // Whether its content is unchanged; folders below are compared when they are written.
-        let mut same = old.id.is_some();
-        let id = old.id;
-        let mut known = old.nodes.into_iter().peekable();
-        let mut judge = |scan: &mut Self, name: Vec<u8>, prev: Option<Node>| -> Result<(), CostReason> {
-            // Most names are unchanged: the path is only built where it is needed.
-            let full = || names::join(path, &name);
-            let found = disk::look(fd, &name);
-            let Ok(Some(stamp)) = found else {
-                same &= prev.is_none();
-                if found.is_err() {
-                    new.nodes.push((name, Node::Skip(Stamp::default(), Reason::Unreadable)));
-                }
-                return Ok(());
-            };
-            let is_dir = stamp.file_type() == FileType::Directory;
-            let was_dir = prev.as_ref().map(|n| match n {
-                Node::Dir(_) => true,
-                Node::Leaf(_) => false,
-                Node::Skip(stamp, _) => stamp.file_type() == FileType::Directory,
-            });
-            let was = prev.as_ref().map(std::mem::discriminant);
-            let judged = prev.as_ref().filter(|_| same_rules && was_dir == Some(is_dir));
-            let ignored = kept
-                || match judged {
-                    Some(prev) => prev.is_ignored(),
-                    None => rules.ignores(&rules::absolute(scan.workspace, &full()), is_dir),
-                };
-            let node = if ignored {
-                match scan.ignored(fd, (path, &name), stamp, prev, (&rules, kept), &mut same)? {
-                    Some(node) => node,
-                    None => {
-                        same &= was.is_none();
-                        new.over |= !ignored::is_output(&name);
-                        new.ignored.push(name);
-                        return Ok(());
-                    }
-                }
-            } else if is_dir {
-                let inner = inner(prev, stamp, &mut same);
-                match disk::open_dir(fd, &name) {
-                    Ok(child) => scan.walk(child.as_fd(), &full(), inner, &rules, false)?,
-                    Err(_) => Node::Skip(stamp, Reason::Unreadable),
-                }
-            } else {
-                scan.leaf((path, &name), stamp, prev, &mut same, (scan.limits.file_bytes, false))?
-            };
-            same &= was == Some(std::mem::discriminant(&node));
-            new.nodes.push((name, node));
-            Ok(())
-        };
-        match list {
-            None => {
-                known.try_for_each(|(name, node)| judge(self, name, Some(node)))?;
-                new.ignored.extend(old.ignored);
-                new.ignored.sort_unstable();
-            }
-            Some(mut names) => {
-                let staging = |n: &[u8]| path.is_empty() && n.starts_with(names::STAGING);
-                names.retain(|n| !is_git(n) && !staging(n) && !is_temporary(n));
-                names.sort_unstable();
-                let gone = |n: &&Vec<u8>| names.binary_search(n).is_err();
-                self.vanished.extend(old.ignored.iter().filter(gone).map(|n| names::join(path, n)));
-                let mut gone = false;
-                for name in names {
-                    while let Some((name, node)) = known.next_if(|(n, _)| *n < name) {
-                        gone = true;
-                        ignored_below(&node, names::join(path, &name), &mut self.vanished);
-                    }
-                    let prev = known.next_if(|(n, _)| *n == name).map(|(_, node)| node);
-                    judge(self, name, prev)?;
-                }
-                for (name, node) in known {
-                    gone = true;
-                    ignored_below(&node, names::join(path, &name), &mut self.vanished);
-                }
-                same &= !gone;
-            }
-        }
-        new.id = id.filter(|_| same);
-        Ok(Node::Dir(new))
-    }
-
     /// The rules within a folder. `ignore` is the known ignore file, when it has one.
     fn inside(
         &self,
@@ -368,30 +224,6 @@ impl Scan<'_> {
             dir.set(name, Node::Dir(inner));
         }
         Ok(ignored || below)
-    }
-}
-
-/// A folder as of the last scan, for scanning it again.
-fn inner(prev: Option<Node>, stamp: Stamp, same: &mut bool) -> Dir {
-    let inner = match prev {
-        Some(Node::Dir(dir)) => dir,
-        _ => Dir::default(),
-    };
-    *same &= inner.stamp.perms() == stamp.perms();
-    inner
-}
-
-/// The ignored paths of a deleted name that were not kept, and those below.
-fn ignored_below(node: &Node, path: Vec<u8>, out: &mut Vec<Vec<u8>>) {
-    match node {
-        Node::Dir(dir) => {
-            out.extend(dir.ignored.iter().map(|name| names::join(&path, name)));
-            for (name, inner) in &dir.nodes {
-                ignored_below(inner, names::join(&path, name), out);
-            }
-        }
-        Node::Skip(_, Reason::Ignored) => out.push(path),
-        Node::Leaf(_) | Node::Skip(..) => {}
     }
 }
 

@@ -12,6 +12,7 @@ use crate::objects::Objects;
 use crate::objects::id::{Id, Sort};
 use crate::objects::object::{self, Entry, FolderEntry, Kind};
 use crate::report::{Reason, Uncovered};
+use crate::scan::ignored;
 use crate::shadow::Shadow;
 
 /// How a path changed.
@@ -46,6 +47,14 @@ pub struct UnkeptChange {
     pub reason: Reason,
     /// [`Change::Added`], [`Change::Deleted`] or [`Change::Modified`].
     pub change: Change,
+}
+
+impl UnkeptChange {
+    /// Whether content was lost that was no program's log and no build output.
+    pub fn is_loss(&self) -> bool {
+        let name = self.path.file_name().unwrap_or_default().as_bytes();
+        self.change != Change::Added && !ignored::is_log(name) && !ignored::is_output(name)
+    }
 }
 
 /// A path with its two states.
