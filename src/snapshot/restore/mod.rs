@@ -182,7 +182,8 @@ impl Shadow {
         let staging = disk::open_dir(root, name).map_err(at(&path))?;
         let mut files = Vec::new();
         let attributes = self.attributes(journal)?;
-        let replace = self.replace(root, staging.as_fd(), &|_| 0o755, &attributes);
+        let exact = self.kept(journal.to)?.special;
+        let replace = self.replace((root, staging.as_fd()), &|_| 0o755, &attributes, exact);
         for (number, op) in journal.ops.iter().enumerate() {
             let Some(to) = op.to.filter(|_| is_leaf(op.to)) else { continue };
             let data = self.objects.read(&to.id, Sort::Content)?;
@@ -201,13 +202,13 @@ impl Shadow {
 
     fn replace<'a>(
         &'a self,
-        root: BorrowedFd<'a>,
-        staging: BorrowedFd<'a>,
+        (root, staging): (BorrowedFd<'a>, BorrowedFd<'a>),
         folder_mode: &'a dyn Fn(&[u8]) -> u32,
         attributes: &'a HashMap<Vec<u8>, Attributes>,
+        exact: bool,
     ) -> Replace<'a> {
         let most = self.limits.named_bytes();
-        Replace { root, staging, steps: &self.steps, most, folder_mode, attributes }
+        Replace { root, staging, steps: &self.steps, most, folder_mode, attributes, exact }
     }
 
     /// The attributes of the files that a journal restores, each from the snapshot that its content comes from.
@@ -254,7 +255,7 @@ impl Shadow {
             _ => 0o755,
         };
         let attributes = self.attributes(journal)?;
-        let replace = self.replace(root, staging, &folder_mode, &attributes);
+        let replace = self.replace((root, staging), &folder_mode, &attributes, then.kept.special);
         let fail = at(&self.workspace);
         let all = || -> io::Result<SkippedOps> {
             let mut left = SkippedOps::new();

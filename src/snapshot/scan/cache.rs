@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tiller_fs::Attributes;
+
 use crate::error::Result;
 use crate::objects::id::{Id, Sort};
 use crate::objects::object::Kind;
@@ -66,6 +68,7 @@ fn put_dir(out: &mut Vec<u8>, dir: &Dir) {
     out.push(bits.iter().rev().fold(0, |all, bit| all << 1 | u8::from(*bit)));
     put_id(out, dir.rules.as_ref());
     put_id(out, dir.id.as_ref());
+    put_bytes(out, &dir.attributes.as_deref().map_or_else(Vec::new, beside::write_one));
     out.push(u8::from(dir.ignore.is_some()));
     if let Some((stamp, settled, text)) = &dir.ignore {
         put_stamp(out, stamp);
@@ -142,10 +145,16 @@ fn take_some_id(rest: &mut &[u8]) -> Option<Option<Id>> {
     if take_byte(rest)? == 0 { Some(None) } else { take_id(rest).map(Some) }
 }
 
+fn take_attributes(rest: &mut &[u8]) -> Option<Option<Box<Attributes>>> {
+    let attributes = beside::read_one(&take_bytes(rest)?);
+    Some((!attributes.is_empty()).then(|| Box::new(attributes)))
+}
+
 fn take_dir(rest: &mut &[u8]) -> Option<Dir> {
     let stamp = take_stamp(rest)?;
     let bits = take_byte(rest)?;
     let (rules, id) = (take_some_id(rest)?, take_some_id(rest)?);
+    let attributes = take_attributes(rest)?;
     let ignore = match take_byte(rest)? {
         0 => None,
         _ => Some((take_stamp(rest)?, take_byte(rest)? != 0, take_bytes(rest)?)),
@@ -170,8 +179,7 @@ fn take_dir(rest: &mut &[u8]) -> Option<Dir> {
                 let (settled, ignored) = (bits & 1 != 0, bits & 2 != 0);
                 let content = Content::Known(take_some_id(rest)??);
                 let kind = if kind == 2 { Kind::Link } else { Kind::File };
-                let attributes = beside::read_one(&take_bytes(rest)?);
-                let attributes = (!attributes.is_empty()).then(|| Box::new(attributes));
+                let attributes = take_attributes(rest)?;
                 Node::Leaf(Leaf { stamp, settled, kind, content, ignored, attributes })
             }
         };
@@ -179,5 +187,18 @@ fn take_dir(rest: &mut &[u8]) -> Option<Dir> {
     }
     let (settled, repository, partial) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
     let (kept, over) = (bits & 8 != 0, bits & 16 != 0);
-    Some(Dir { nodes, stamp, settled, ignored, kept, over, rules, ignore, repository, partial, id })
+    Some(Dir {
+        nodes,
+        stamp,
+        settled,
+        ignored,
+        kept,
+        over,
+        rules,
+        ignore,
+        repository,
+        partial,
+        id,
+        attributes,
+    })
 }

@@ -60,8 +60,9 @@ impl Stamp {
         format!("{:x}.{:x}.{:x}.{:x}.{:x}", self.size, self.mtime, self.ctime, self.ino, self.mode)
     }
 
+    /// Permission bits, with sticky and set-ID bits.
     pub(crate) fn perms(&self) -> u32 {
-        self.mode & 0o777
+        self.mode & 0o7777
     }
 }
 

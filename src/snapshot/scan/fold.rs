@@ -31,6 +31,9 @@ impl Fold<'_, '_> {
             self.uncovered.push((path.to_vec(), Reason::Repository));
         }
         self.seen.over |= dir.over;
+        if let Some(attributes) = dir.attributes.as_ref().filter(|_| !path.is_empty()) {
+            self.attributes.push((path.to_vec(), Attributes::clone(attributes)));
+        }
         let mut same = true;
         let mut gone = Vec::new();
         for (name, node) in &mut dir.nodes {

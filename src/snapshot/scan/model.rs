@@ -31,6 +31,8 @@ pub(crate) struct Dir {
     pub(crate) partial: bool,
     /// Its id in the store, unless something in it changed.
     pub(crate) id: Option<Id>,
+    /// Its own attributes; few folders have any.
+    pub(crate) attributes: Option<Box<Attributes>>,
 }
 
 /// The state of a name.

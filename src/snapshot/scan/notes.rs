@@ -26,6 +26,13 @@ pub(crate) struct Watched {
     pub(crate) partly: Vec<Vec<u8>>,
 }
 
+impl Watched {
+    /// That of an earlier version, where nothing more is known.
+    fn unknown() -> Self {
+        Self { over: true, ..Self::default() }
+    }
+}
+
 /// Everything that is known of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SnapshotNotes {
@@ -37,6 +44,8 @@ pub(crate) struct SnapshotNotes {
     /// Ignored paths that were deleted since the snapshot before it.
     pub(crate) vanished: Vec<Vec<u8>>,
     pub(crate) watched: Watched,
+    /// Whether its modes have sticky and set-ID bits. Those of an earlier version have none.
+    pub(crate) special: bool,
 }
 
 impl SnapshotNotes {
@@ -49,6 +58,7 @@ impl SnapshotNotes {
             && self.named == other.named
             && self.attributes == other.attributes
             && self.watched == other.watched
+            && self.special == other.special
             && self.vanished.is_empty()
     }
 }
@@ -69,6 +79,7 @@ pub(crate) fn write(
         Mode::Named(CostReason::Slow(n)) => format!("mode named slow {n}\n"),
         Mode::Named(CostReason::Home) => "mode named home 0\n".to_owned(),
     };
+    out.push_str("special\n");
     uncovered.sort();
     // Repositories are needed to reconstruct the rules, so all are listed.
     let listed =
@@ -119,7 +130,7 @@ pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> SnapshotNotes 
         Snapshot { id, tree, time: Time(millis), mode: Mode::Full, uncovered: Vec::new(), more: 0 };
     let mut named = Vec::new();
     let (mut attributes, mut vanished) = (None, Vec::new());
-    let mut watched = Watched { over: true, ..Watched::default() };
+    let (mut watched, mut special) = (Watched::unknown(), false);
     for line in notes.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
@@ -142,6 +153,7 @@ pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> SnapshotNotes 
             ["attributes", object] => attributes = object.parse().ok(),
             ["vanished", path] => vanished.extend(names::unescape(path)),
             ["named", path] => named.extend(names::unescape(path)),
+            ["special"] => special = true,
             ["ignored"] => watched.over = false,
             ["scanned", path] => watched.folders.extend(names::unescape(path)),
             ["stamp", stamp, path] => {
@@ -151,5 +163,5 @@ pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> SnapshotNotes 
             _ => {}
         }
     }
-    SnapshotNotes { snapshot, named, attributes, vanished, watched }
+    SnapshotNotes { snapshot, named, attributes, vanished, watched, special }
 }

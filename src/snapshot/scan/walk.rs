@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use rustix::fs::FileType;
+use tiller_fs::attributes;
 use tiller_protocol::names::is_temporary;
 
 use crate::names;
@@ -91,6 +92,11 @@ impl Scan<'_> {
         if list.is_none() && !same_rules {
             list = Some(disk::list(fd).map_err(|_| unreadable)?);
         }
+        // A change of attributes changes the stamp.
+        let attributes = match old.settled && old.stamp == stamp {
+            true => old.attributes.take(),
+            false => Some(attributes::read(fd).of_the_owner()).filter(|a| !a.is_empty()).map(Box::new),
+        };
         let new = Dir {
             nodes: Vec::with_capacity(old.nodes.len()),
             stamp,
@@ -103,6 +109,7 @@ impl Scan<'_> {
             repository,
             partial: false,
             id: None,
+            attributes,
         };
         Ok((OpenFolder { fd, path, rules, same_rules, new, same: old.id.is_some() }, list))
     }

@@ -1,6 +1,6 @@
 //! Differences between two snapshots.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,7 @@ use crate::objects::object::{self, Entry, FolderEntry, Kind};
 use crate::report::{Reason, Uncovered};
 use crate::scan::ignored;
 use crate::shadow::Shadow;
+use crate::view::View;
 
 /// How a path changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +69,7 @@ impl Shadow {
     pub fn compare(&self, a: Id, b: Id) -> Result<Vec<FileDiff>> {
         let (before, after) = (self.view(a)?, self.view(b)?);
         let mut diffs = Vec::new();
-        for (path, old, new) in pairs(&self.objects, before.tree(), after.tree())? {
+        for (path, old, new) in with_attributes(between(&self.objects, &before, &after)?, &before, &after)? {
             let change = match (old, new) {
                 (None, Some(_)) if !before.looked_at(&path)? => Change::Unknown,
                 (Some(_), None) if !after.looked_at(&path)? => Change::Unknown,
@@ -112,7 +113,7 @@ impl Shadow {
                 found.insert(path.clone(), (reason, Change::Added));
             }
         }
-        for (path, was, now) in pairs(&self.objects, before.tree(), after.tree())? {
+        for (path, was, now) in between(&self.objects, &before, &after)? {
             if was.is_some()
                 && now.is_none()
                 && let Some(left_out) = after.left_out(&path)
@@ -208,6 +209,49 @@ pub(crate) fn change(old: Option<Entry>, new: Option<Entry>) -> Change {
         (Some(a), Some(b)) if a.id == b.id || a.kind == Kind::Folder => Change::Mode,
         _ => Change::Modified,
     }
+}
+
+/// All paths that differ between two snapshots, sorted. Sticky and set-ID bits count where both know them.
+pub(crate) fn between(objects: &Objects, a: &View<'_>, b: &View<'_>) -> Result<Vec<Pair>> {
+    let mut all = pairs(objects, a.tree(), b.tree())?;
+    if !(a.kept.special && b.kept.special) {
+        let bits = |e: &Option<Entry>| e.map(|e| Entry { mode: e.mode & 0o777, ..e });
+        let folders =
+            |x: &Entry, y: &Entry| x.kind == Kind::Folder && y.kind == Kind::Folder && x.mode == y.mode;
+        all.retain(|(_, old, new)| {
+            let (old, new) = (bits(old), bits(new));
+            old != new && !old.zip(new).is_some_and(|(old, new)| folders(&old, &new))
+        });
+    }
+    Ok(all)
+}
+
+/// Adds to the differences of two snapshots the paths of which only attributes or access lists differ.
+pub(crate) fn with_attributes(mut all: Vec<Pair>, a: &View<'_>, b: &View<'_>) -> Result<Vec<Pair>> {
+    let told: BTreeSet<Vec<u8>> = all.iter().map(|(path, ..)| path.clone()).collect();
+    all.extend(attributes_between(a, b)?.into_iter().filter(|(path, ..)| !told.contains(path)));
+    all.sort_by(|x, y| x.0.cmp(&y.0));
+    Ok(all)
+}
+
+/// The paths in both snapshots whose attributes or access lists differ.
+pub(crate) fn attributes_between(a: &View<'_>, b: &View<'_>) -> Result<Vec<Pair>> {
+    let mut all = Vec::new();
+    if a.kept.attributes == b.kept.attributes {
+        return Ok(all);
+    }
+    let (Some(old), Some(new)) = (a.attributes()?, b.attributes()?) else { return Ok(all) };
+    for path in old.keys().chain(new.keys().filter(|path| !old.contains_key(*path))) {
+        if old.get(path).zip(new.get(path)).is_some_and(|(old, new)| old.same(new)) {
+            continue;
+        }
+        let (Some(x), Some(y)) = (a.entry(path)?, b.entry(path)?) else { continue };
+        // An earlier version stored those of files only.
+        if x.kind == y.kind && (x.kind != Kind::Folder || (a.kept.special && b.kept.special)) {
+            all.push((path.clone(), Some(x), Some(y)));
+        }
+    }
+    Ok(all)
 }
 
 /// All paths that differ between two trees, sorted.

@@ -10,12 +10,15 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::error::Result;
+use tiller_fs::Attributes;
+
+use crate::error::{Result, SnapshotError};
 use crate::names;
 use crate::objects::Objects;
 use crate::objects::id::{Id, Sort};
 use crate::objects::object::{Entry, FolderEntry, Kind};
 use crate::report::{Mode, Reason};
+use crate::scan::beside;
 use crate::scan::ignored;
 use crate::scan::notes::SnapshotNotes;
 use crate::scan::rules::{self, Rules};
@@ -136,6 +139,16 @@ impl View<'_> {
             return Ok(self.kept.named.iter().any(|n| names::within(path, n)));
         }
         Ok(self.kept.named.iter().any(|n| n == path) || self.scanned(path)?)
+    }
+
+    /// The attributes of its files and folders; `None`: they are not all known.
+    pub(crate) fn attributes(&self) -> Result<Option<HashMap<Vec<u8>, Attributes>>> {
+        let Some(object) = self.kept.attributes else { return Ok(Some(HashMap::new())) };
+        match self.objects.read(&object, Sort::Content) {
+            Ok(data) => Ok(beside::is_complete(&data).then(|| beside::read(&data))),
+            Err(SnapshotError::Missing(_) | SnapshotError::Damaged { .. }) => Ok(None),
+            Err(e) => Err(e),
+        }
     }
 
     /// Why a path is not covered, when it or a folder above it is listed.
