@@ -311,7 +311,7 @@ impl Shadow {
                             RuleSources { workspace: &self.workspace, outer: &outer, person: &scan.person };
                         self.memory.forced =
                             self.memory.tracked.look(&ground, &dir, scan.other_rules).clone();
-                        model = Some(dir);
+                        model = Some(*dir);
                     }
                     Ok(_) => {
                         let detail = "the folder cannot be read".into();

@@ -211,6 +211,7 @@ impl Shadow {
             }
         }
         plan.left.sort_by(|a, b| a.path.cmp(&b.path));
+        plan.left.dedup_by(|a, b| a.path == b.path);
         Ok(plan)
     }
 

@@ -262,7 +262,11 @@ impl Replace<'_> {
         };
         let (was, made) =
             (rustix::fs::fstat(&old).map_err(failed)?, rustix::fs::fstat(&new).map_err(failed)?);
-        let present = attributes::read(&old).of_the_owner();
+        let mut present = attributes::read(&old).of_the_owner();
+        // An access list changes the permissions too.
+        if self.exact && op.from.is_some_and(|from| from.id == to.id) {
+            present = present.longer_than(beside::VALUE);
+        }
         let owner = (was.st_uid, was.st_gid) != (made.st_uid, made.st_gid);
         if !owner && present.is_empty() {
             return Ok(());

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use super::world::{World, diff, sh};
-use crate::{Change, Goal, Limits, Mode, Plan, Reason, Shadow, State, Step};
+use crate::{Answer, Change, Goal, Limits, Mode, Plan, Reason, Shadow, State, Step};
 
 /// Ways to overwrite the file `$F`; `other` is another file.
 const WAYS: [(&str, &str); 6] = [
@@ -161,7 +161,7 @@ fn an_ignored_folder_of_many_files_is_left_out() {
     }
     let second = s.snapshot().unwrap().id;
     let step = Step { before: first.id, after: second };
-    assert_eq!(unkept(&s, step), [("gen".to_owned(), Reason::Ignored, Change::Modified)]);
+    assert_eq!(unkept(&s, step), [("gen/a".to_owned(), Reason::Ignored, Change::Modified)]);
     assert_eq!(diff(&s, first.id, second), "?gen/a/notes.md");
     let plan = s.plan(&Goal::back(first.id, vec![step])).unwrap();
     s.restore(&plan, &BTreeMap::new()).unwrap();
@@ -205,7 +205,8 @@ fn an_older_snapshot_stays_readable_and_deletes_nothing() {
     assert_eq!(diff(&s, older, now.id), "?.env");
     w.put("a", "1");
     let plan = s.plan(&Goal::back(older, Vec::new())).unwrap();
-    s.restore(&plan, &BTreeMap::new()).unwrap();
+    let answers = plan.items.iter().map(|i| (i.diff.path.clone(), Answer::Restore)).collect();
+    s.restore(&plan, &answers).unwrap();
     assert_eq!((w.get("a").as_str(), w.get(".env").as_str()), ("0", "0"));
 }
 

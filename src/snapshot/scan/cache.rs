@@ -168,7 +168,7 @@ fn take_dir(rest: &mut &[u8]) -> Option<Dir> {
     for _ in 0..count {
         let name = take_bytes(rest)?;
         let node = match take_byte(rest)? {
-            0 => Node::Dir(take_dir(rest)?),
+            0 => Node::Dir(Box::new(take_dir(rest)?)),
             3 => {
                 let stamp = take_stamp(rest)?;
                 Node::Skip(stamp, Reason::ALL.get(usize::from(take_byte(rest)?))?.0)

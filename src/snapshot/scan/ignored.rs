@@ -182,6 +182,7 @@ impl IgnoredBudget {
     /// The present ignored folder is left out.
     pub(crate) fn leave_out(&mut self, bytes: u64) {
         self.bytes = bytes;
+        self.within = self.within.saturating_sub(self.below);
     }
 }
 

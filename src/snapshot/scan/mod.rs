@@ -198,7 +198,7 @@ impl Scan<'_> {
         let (mut inner, fresh) = match prev {
             Some(Node::Dir(inner)) => {
                 let replaced = inner.stamp.ino != stamp.ino;
-                (inner, replaced)
+                (*inner, replaced)
             }
             Some(other @ Node::Skip(_, Reason::BareRepository | Reason::OtherDisk)) => {
                 dir.set(name, other);
@@ -221,7 +221,7 @@ impl Scan<'_> {
         }
         let below = self.touch(child.as_fd(), &mut inner, (&path, tail), &rules, full && !ignored)?;
         if !(inner.partial && inner.nodes.is_empty()) {
-            dir.set(name, Node::Dir(inner));
+            dir.set(name, Node::Dir(Box::new(inner)));
         }
         Ok(ignored || below)
     }
@@ -231,7 +231,7 @@ impl Scan<'_> {
 pub(crate) fn leaf_of(dir: &Dir, path: &[u8]) -> Option<Leaf> {
     let (folder, name) = names::split(path);
     let dir = names::parts(folder).try_fold(dir, |dir, part| match &dir.nodes[dir.at(part).ok()?].1 {
-        Node::Dir(inner) => Some(inner),
+        Node::Dir(inner) => Some(inner.as_ref()),
         _ => None,
     })?;
     match &dir.nodes[dir.at(name).ok()?].1 {

@@ -39,7 +39,7 @@ pub(crate) struct Dir {
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Leaf(Leaf),
-    Dir(Dir),
+    Dir(Box<Dir>),
     /// Not covered, and why.
     Skip(Stamp, Reason),
 }

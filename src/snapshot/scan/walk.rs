@@ -233,14 +233,14 @@ impl OpenFolder<'_> {
     /// The folder with all its names. `id`: as of the last scan.
     fn end(mut self, id: Option<crate::objects::id::Id>) -> Node {
         self.new.id = id.filter(|_| self.same);
-        Node::Dir(self.new)
+        Node::Dir(Box::new(self.new))
     }
 }
 
 /// A folder as of the last scan, for scanning it again.
 pub(super) fn inner(prev: Option<Node>, stamp: Stamp, same: &mut bool) -> Dir {
     let inner = match prev {
-        Some(Node::Dir(dir)) => dir,
+        Some(Node::Dir(dir)) => *dir,
         _ => Dir::default(),
     };
     *same &= inner.stamp.perms() == stamp.perms();

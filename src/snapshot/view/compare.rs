@@ -152,6 +152,7 @@ impl Shadow {
                 gone.push(Uncovered { path: names::path(path), reason: Reason::Ignored });
             }
         }
+        gone.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(gone)
     }
 
