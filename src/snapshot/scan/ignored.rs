@@ -1,20 +1,7 @@
 //! Ignored files: those that a snapshot keeps like others, those of which it only keeps a stamp, and build output.
 
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
-
-use rustix::fs::FileType;
-
-use crate::names;
-use crate::report::{CostReason, Reason};
-use crate::scan::Scan;
-use crate::scan::disk::{self, Stamp};
-use crate::scan::model::Node;
-use crate::scan::rules::Rules;
-use crate::scan::walk::inner;
-
 /// Maximum size of an ignored file that is kept, in bytes. Of a larger one only the stamp is kept.
-pub(crate) const KEPT_BYTES: u64 = 256 << 10;
+const KEPT_BYTES: u64 = 256 << 10;
 /// Maximum bytes of all ignored files that are kept.
 const ALL_BYTES: u64 = 32 << 20;
 /// Maximum number of ignored files in folders that are not ignored.
@@ -183,72 +170,6 @@ impl IgnoredBudget {
     pub(crate) fn leave_out(&mut self, bytes: u64) {
         self.bytes = bytes;
         self.within = self.within.saturating_sub(self.below);
-    }
-}
-
-impl Scan<'_> {
-    /// Scans a name that git ignores; `None`: it is build output, or there are too many. `kept`: its folder is ignored too. Sets `same` to false as [`Scan::leaf`] does.
-    pub(super) fn ignored(
-        &mut self,
-        fd: BorrowedFd<'_>,
-        (folder, name): (&[u8], &[u8]),
-        stamp: Stamp,
-        prev: Option<Node>,
-        (rules, kept): (&Arc<Rules>, bool),
-        same: &mut bool,
-    ) -> Result<Option<Node>, CostReason> {
-        if is_output(name) || !self.budget.one(kept) {
-            return Ok(None);
-        }
-        let watched = Node::Skip(stamp, Reason::Ignored);
-        let node = match stamp.file_type() {
-            FileType::Directory => {
-                return self.ignored_folder(fd, (folder, name), stamp, prev, (rules, kept), same);
-            }
-            FileType::RegularFile | FileType::Symlink if !is_log(name) && self.budget.keep(stamp.size) => {
-                // A file that is also covered by name is not read twice.
-                let known = || self.known.get(&names::join(folder, name)).cloned().map(Node::Leaf);
-                let prev = prev.or_else(known);
-                match self.leaf((folder, name), stamp, prev, same, (self.limits.file_bytes, true))? {
-                    Node::Skip(..) => watched,
-                    node => node,
-                }
-            }
-            _ => watched,
-        };
-        Ok(Some(node))
-    }
-
-    /// Scans an ignored folder, unless it has too many names.
-    fn ignored_folder(
-        &mut self,
-        fd: BorrowedFd<'_>,
-        (folder, name): (&[u8], &[u8]),
-        stamp: Stamp,
-        prev: Option<Node>,
-        (rules, kept): (&Arc<Rules>, bool),
-        same: &mut bool,
-    ) -> Result<Option<Node>, CostReason> {
-        let left_out = Some(Node::Skip(stamp, Reason::Ignored));
-        // It was left out, and is not listed again until its names change.
-        if matches!(&prev, Some(Node::Skip(known, Reason::Ignored)) if *known == stamp) {
-            return Ok(left_out);
-        }
-        let Ok(child) = disk::open_dir(fd, name) else { return Ok(left_out) };
-        let inner = inner(prev, stamp, same);
-        let (jobs, files, bytes) = (self.jobs.len(), self.files, self.bytes);
-        let kept_bytes = if kept { 0 } else { self.budget.enter() };
-        let node = self.walk(child.as_fd(), &names::join(folder, name), inner, rules, true)?;
-        if !kept && self.budget.exceeded() {
-            self.jobs.truncate(jobs);
-            (self.files, self.bytes) = (files, bytes);
-            self.budget.leave_out(kept_bytes);
-            return Ok(left_out);
-        }
-        Ok(match node {
-            Node::Dir(_) => Some(node),
-            _ => left_out,
-        })
     }
 }
 

@@ -208,6 +208,72 @@ impl Scan<'_> {
             Err(_) => Ok(Node::Skip(stamp, Reason::Unreadable)),
         }
     }
+
+    /// Scans a name that git ignores; `None`: it is build output, or there are too many. `kept`: its folder is ignored too. Sets `same` to false as [`Scan::leaf`] does.
+    fn ignored(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        (folder, name): (&[u8], &[u8]),
+        stamp: Stamp,
+        prev: Option<Node>,
+        (rules, kept): (&Arc<Rules>, bool),
+        same: &mut bool,
+    ) -> Result<Option<Node>, CostReason> {
+        if ignored::is_output(name) || !self.budget.one(kept) {
+            return Ok(None);
+        }
+        let watched = Node::Skip(stamp, Reason::Ignored);
+        let node = match stamp.file_type() {
+            FileType::Directory => {
+                return self.ignored_folder(fd, (folder, name), stamp, prev, (rules, kept), same);
+            }
+            FileType::RegularFile | FileType::Symlink
+                if !ignored::is_log(name) && self.budget.keep(stamp.size) =>
+            {
+                // A file that is also covered by name is not read twice.
+                let known = || self.known.get(&names::join(folder, name)).cloned().map(Node::Leaf);
+                let prev = prev.or_else(known);
+                match self.leaf((folder, name), stamp, prev, same, (self.limits.file_bytes, true))? {
+                    Node::Skip(..) => watched,
+                    node => node,
+                }
+            }
+            _ => watched,
+        };
+        Ok(Some(node))
+    }
+
+    /// Scans an ignored folder, unless it has too many names.
+    fn ignored_folder(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        (folder, name): (&[u8], &[u8]),
+        stamp: Stamp,
+        prev: Option<Node>,
+        (rules, kept): (&Arc<Rules>, bool),
+        same: &mut bool,
+    ) -> Result<Option<Node>, CostReason> {
+        let left_out = Some(Node::Skip(stamp, Reason::Ignored));
+        // It was left out, and is not listed again until its names change.
+        if matches!(&prev, Some(Node::Skip(known, Reason::Ignored)) if *known == stamp) {
+            return Ok(left_out);
+        }
+        let Ok(child) = disk::open_dir(fd, name) else { return Ok(left_out) };
+        let inner = inner(prev, stamp, same);
+        let (jobs, files, bytes) = (self.jobs.len(), self.files, self.bytes);
+        let kept_bytes = if kept { 0 } else { self.budget.enter() };
+        let node = self.walk(child.as_fd(), &names::join(folder, name), inner, rules, true)?;
+        if !kept && self.budget.exceeded() {
+            self.jobs.truncate(jobs);
+            (self.files, self.bytes) = (files, bytes);
+            self.budget.leave_out(kept_bytes);
+            return Ok(left_out);
+        }
+        Ok(match node {
+            Node::Dir(_) => Some(node),
+            _ => left_out,
+        })
+    }
 }
 
 impl OpenFolder<'_> {
@@ -238,7 +304,7 @@ impl OpenFolder<'_> {
 }
 
 /// A folder as of the last scan, for scanning it again.
-pub(super) fn inner(prev: Option<Node>, stamp: Stamp, same: &mut bool) -> Dir {
+fn inner(prev: Option<Node>, stamp: Stamp, same: &mut bool) -> Dir {
     let inner = match prev {
         Some(Node::Dir(dir)) => *dir,
         _ => Dir::default(),
