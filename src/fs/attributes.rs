@@ -9,6 +9,8 @@ use rustix::io::Errno;
 
 /// The access list of a file, as Linux stores it. With one, the group bits of the mode are the list's mask.
 const ACL: &CStr = c"system.posix_acl_access";
+/// The access list that a folder gives to what is made in it.
+const DEFAULT: &CStr = c"system.posix_acl_default";
 /// In an access list: the tags of the owning group and of the mask.
 const GROUP: u16 = 0x04;
 const MASK: u16 = 0x10;
@@ -53,12 +55,42 @@ impl Attributes {
         }
     }
 
-    /// Only those that the file's owner may set: the access list and user attributes. Security labels and capabilities
+    /// Only those that the file's owner may set: the access lists and user attributes. Security labels and capabilities
     /// are tied to the original file.
     #[must_use]
     pub fn of_the_owner(mut self) -> Self {
-        self.0.retain(|(name, _)| name.as_c_str() == ACL || name.to_bytes().starts_with(b"user."));
+        self.0.retain(|(name, _)| {
+            [ACL, DEFAULT].contains(&name.as_c_str()) || name.to_bytes().starts_with(b"user.")
+        });
         self
+    }
+
+    /// Only those with values of more than `most` bytes.
+    #[must_use]
+    pub fn longer_than(mut self, most: usize) -> Self {
+        self.0.retain(|(_, value)| value.len() > most);
+        self
+    }
+
+    /// Whether both have the same names and values, in any order.
+    pub fn same(&self, other: &Self) -> bool {
+        self.0.len() == other.0.len() && self.0.iter().all(|one| other.0.contains(one))
+    }
+
+    /// Gives an open folder or file exactly these attributes of its owner, and the permission bits `mode`.
+    ///
+    /// # Errors
+    /// When permissions cannot be set, or an attribute cannot be removed.
+    pub fn give_all(&self, to: impl AsFd, mode: u32) -> Result<(), Errno> {
+        for (name, _) in read(&to).of_the_owner().0 {
+            if self.0.iter().all(|(wanted, _)| *wanted != name) {
+                match rustix::fs::fremovexattr(&to, name.as_c_str()) {
+                    Ok(()) | Err(Errno::NODATA) => {}
+                    Err(e) => return Err(e),
+                }
+            }
+        }
+        self.give(&to, mode)
     }
 
     /// These attributes, and those of `others` with other names.

@@ -3,8 +3,10 @@
 //! # Rules
 //! - **The workspace's own `.git` is never opened for writing**, and no git runs: the store is a bare repository of its
 //!   own in git's format (SHA-256). `git --git-dir=STORE/repo ls-tree -r SNAPSHOT` reads it.
-//! - **A snapshot lists what it does not cover** ([`Snapshot::uncovered`], [`Snapshot::notice`]). Paths that git would
-//!   ignore are not covered, unless an agent edited them by name ([`Shadow::snapshot_touched`]).
+//! - **A snapshot lists what it does not cover** ([`Snapshot::uncovered`], [`Snapshot::notice`]), and keeps stamps of
+//!   these files, so that each change of them is named ([`Shadow::unkept`], [`SkipReason::Changed`]). Small files that git
+//!   ignores are covered like others; build output (folders such as `target`, and folders of many files) is neither covered
+//!   nor watched, unless an agent edited a file there by name ([`Shadow::snapshot_touched`]).
 //! - **A restore first saves what it replaces**, and only replaces saved bytes: each file is swapped out, compared, and
 //!   swapped back when it was changed in the meantime.
 //! - **A change that the session did not make is a conflict** ([`Conflict`]) and stays, unless the answer says
@@ -70,5 +72,5 @@ pub use restore::plan::{Conflict, Item, Plan};
 pub use restore::{Answer, RestoreResult};
 pub use shadow::Shadow;
 pub use view::State;
-pub use view::compare::{Change, FileDiff};
+pub use view::compare::{Change, FileDiff, UnkeptChange};
 pub use view::text::{MergeResult, TextChange, merge};

@@ -25,8 +25,10 @@ use crate::scan::cache;
 use crate::scan::disk;
 use crate::scan::fill::fill;
 use crate::scan::fold::Fold;
+use crate::scan::ignored::IgnoredBudget;
 use crate::scan::model::{Dir, Node};
-use crate::scan::notes::{self, SnapshotNotes};
+use crate::scan::mounts::Mounts;
+use crate::scan::notes::{self, SnapshotNotes, Watched};
 use crate::scan::rules;
 use crate::scan::tracked::{RuleSources, TrackedIndexes};
 use crate::scan::{self, Job, Scan};
@@ -67,6 +69,8 @@ struct Memory {
     tracked: TrackedIndexes,
     /// Tracked paths that are covered although git's ignore rules match them.
     forced: BTreeSet<Vec<u8>>,
+    /// Files on other file systems below the workspace.
+    mounts: Mounts,
     /// The last snapshot that was taken or found.
     last: Option<SnapshotNotes>,
     /// Whether this process has scanned the folder. A model from the disk may be older than the last state.
@@ -289,6 +293,8 @@ impl Shadow {
                 files: 0,
                 bytes: 0,
                 vanished: Vec::new(),
+                budget: IgnoredBudget::default(),
+                mounts: self.memory.mounts.clone(),
             };
             let outer = rules::outer(&self.workspace, self.limits.global_ignore.as_deref());
             let mut again: Vec<Vec<u8>> = paths.map(<[_]>::to_vec).unwrap_or_default();
@@ -298,13 +304,14 @@ impl Shadow {
                 let by_name = || self.memory.named.iter().chain(&self.memory.forced);
                 scan.known = by_name().filter_map(|p| Some((p.clone(), scan::leaf_of(&old, p)?))).collect();
                 by_name().for_each(|p| scan::untouch(&mut old, p));
-                match scan.walk(root.as_fd(), &[], old, &outer) {
+                scan.mounts = Mounts { slow: std::mem::take(&mut scan.mounts.slow), ..Mounts::default() };
+                match scan.walk(root.as_fd(), &[], old, &outer, false) {
                     Ok(Node::Dir(dir)) => {
                         let ground =
                             RuleSources { workspace: &self.workspace, outer: &outer, person: &scan.person };
                         self.memory.forced =
                             self.memory.tracked.look(&ground, &dir, scan.other_rules).clone();
-                        model = Some(dir);
+                        model = Some(*dir);
                     }
                     Ok(_) => {
                         let detail = "the folder cannot be read".into();
@@ -344,7 +351,7 @@ impl Shadow {
                 }
             }
             model = Some(dir);
-            (jobs, vanished) = (scan.jobs, scan.vanished);
+            (jobs, vanished, self.memory.mounts) = (scan.jobs, scan.vanished, scan.mounts);
         } else {
             model = Some(Dir::default());
         }
@@ -366,12 +373,20 @@ impl Shadow {
                 Some(root) => fill(root.as_fd(), jobs, &self.objects, &mut batch)?,
                 None => Vec::new(),
             };
-            let mut fold = Fold { batch: &mut batch, done, uncovered: Vec::new(), attributes: Vec::new() };
+            let mut fold = Fold {
+                batch: &mut batch,
+                done,
+                uncovered: Vec::new(),
+                attributes: Vec::new(),
+                seen: Watched::default(),
+            };
             let (tree, _) = fold.dir(&mut model, &[])?;
             let (mut uncovered, attributes) = (fold.uncovered, beside::write(&fold.attributes));
+            let mut watched = fold.seen;
+            self.memory.mounts.tell(&mut watched);
             let attributes = attributes.map(|data| batch.put(Sort::Content, &data)).transpose()?;
             let named: Vec<Vec<u8>> = self.memory.named.union(&self.memory.forced).cloned().collect();
-            let text = notes::write(self.mode, &mut uncovered, &named, attributes, vanished);
+            let text = notes::write(self.mode, &mut uncovered, &named, attributes, vanished, &watched);
             let now = self.clock.now().millis();
             let mut mine = notes::read(Id([0; 32]), tree, now, &text);
             if let Some(last) = &self.memory.last

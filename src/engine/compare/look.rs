@@ -22,8 +22,8 @@ const SAID: usize = 300;
 const LONG: usize = 600;
 /// Files that are listed, and bytes of one difference.
 const LISTED: usize = 500;
-/// Names of paths that are listed as missing because no state has them.
-const GONE: usize = 20;
+/// Differing paths that are listed although no state has their content.
+const UNKEPT: usize = 20;
 const DIFF: usize = 256 << 10;
 
 /// The two sides and their last common entry.
@@ -227,12 +227,22 @@ pub fn files(
     if unknown > 0 {
         compared.notes.push(format!("{unknown} files have a snapshot on one side only and are not compared"));
     }
-    for gone in shadow.vanished(left, right)?.iter().take(GONE) {
-        compared.notes.push(format!(
-            "{} exists only on the left, and its content was not kept: {}",
-            back::shown(&gone.path),
-            gone.reason
-        ));
+    let unkept = shadow.unkept(left, right)?;
+    for unkept in unkept.iter().take(UNKEPT) {
+        let (path, reason) = (back::shown(&unkept.path), unkept.reason);
+        compared.notes.push(match unkept.change {
+            Change::Deleted => {
+                format!("{path} exists only on the left, and its content was not kept: {reason}")
+            }
+            Change::Added => {
+                format!("{path} exists only on the right, and its content was not kept: {reason}")
+            }
+            _ => format!("{path} differs, and its content was not kept on both sides: {reason}"),
+        });
+    }
+    if unkept.len() > UNKEPT {
+        let more = unkept.len() - UNKEPT;
+        compared.notes.push(format!("{more} more files differ whose content was not kept"));
     }
     let known: Vec<FileDiff> = diffs.into_iter().filter(|d| d.change != Change::Unknown).collect();
     compared.more = known.len().saturating_sub(LISTED);

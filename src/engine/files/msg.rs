@@ -8,7 +8,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::op::{OpChange, TurnOp};
 use tiller_protocol::restore::{StepFile, TurnChanges};
 use tiller_protocol::{CommandId, EntryId, Notice, OpId, RestorePreview, SessionId, Time};
-use tiller_snapshot::{Id, OpenCall, Snapshot, SnapshotError};
+use tiller_snapshot::{Id, OpenCall, Snapshot, SnapshotError, UnkeptChange};
 use tiller_store::StepRow;
 use tokio::sync::oneshot;
 
@@ -31,8 +31,10 @@ pub(crate) enum FilesMsg {
     Notices,
     /// Files that a call changed, relative to the folder.
     Touched(Vec<String>),
-    /// What a turn that has ended changed.
+    /// The changes of a turn that has ended.
     TurnChanged(Box<TurnReport>),
+    /// Files that a call changed and whose content before it is not kept.
+    Unkept(Vec<UnkeptChange>),
 }
 
 /// What a turn changed.
@@ -138,6 +140,8 @@ pub(crate) struct KeptState {
     pub(crate) began: Option<Time>,
     pub(crate) after: Snapshot,
     pub(crate) files: Vec<StepFile>,
+    /// Files that it changed and whose content before it is not kept.
+    pub(crate) unkept: Vec<UnkeptChange>,
     /// The record that a killed process leaves until the rows are written.
     pub(crate) open: Option<OpenCall>,
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, OpId, Origin, SessionId};
-use tiller_snapshot::{CallNote, Id, OpenCall, Snapshot, SnapshotError};
+use tiller_snapshot::{CallNote, Id, OpenCall, Snapshot, SnapshotError, UnkeptChange};
 use tiller_store::{StepOf, StepRow, Store};
 use tokio::sync::mpsc;
 
@@ -26,6 +26,9 @@ use crate::lock::lock;
 const UNNEEDED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Time limit for recording the last states.
 const LAST: Duration = Duration::from_secs(1);
+/// Files that a notice names.
+const NAMED: usize = 5;
+
 fn look(shadow: &mut tiller_snapshot::Shadow, what: &CallScope) -> Result<Snapshot, SnapshotError> {
     match what {
         CallScope::Paths(paths) => shadow.snapshot_touched(paths),
@@ -111,12 +114,17 @@ pub(crate) fn after(keeper: &Keeper, before: StateBefore) -> PendingStep {
             }
         };
         let files = back::named(&files);
+        let unkept = match before.what {
+            CallScope::All if after.id != before.id => s.unkept(before.id, after.id)?,
+            CallScope::All | CallScope::Paths(_) => Vec::new(),
+        };
         Ok(KeptState {
             others: before.others,
             before: Some(before.id),
             began: Some(before.began),
             after,
             files,
+            unkept,
             open: before.open,
         })
     }))
@@ -182,7 +190,15 @@ pub(crate) fn keep_points(core: &mut Core, entries: Vec<EntryId>) {
             let _ = gate.recv();
             let after = s.snapshot()?;
             let others = watched.others(s, &after, StepOf::OthersBefore(entry));
-            Ok(KeptState { others, before: None, began: None, after, files: Vec::new(), open: None })
+            Ok(KeptState {
+                others,
+                before: None,
+                began: None,
+                after,
+                files: Vec::new(),
+                unkept: Vec::new(),
+                open: None,
+            })
         });
         record(core, StepOf::Point(entry), async { kept.await.ok() });
     }
@@ -225,7 +241,11 @@ pub(crate) fn record(
         }
         let Some(kept) = kept else { return };
         match kept {
-            Ok(KeptState { others, before, began, after, files, open }) => {
+            Ok(KeptState { others, before, began, after, files, unkept, open }) => {
+                let lost: Vec<UnkeptChange> = unkept.into_iter().filter(UnkeptChange::is_loss).collect();
+                if !lost.is_empty() {
+                    let _ = tx.send(Msg::Files(FilesMsg::Unkept(lost))).await;
+                }
                 // A call that changed nothing is no step.
                 let own = (before != Some(after.id)).then(|| StepRow {
                     id: 0,
@@ -260,6 +280,18 @@ pub(crate) fn record(
             let _ = tx.send(Msg::Files(FilesMsg::Notices)).await;
         }
     });
+}
+
+/// Names the files that a call changed and that no restore brings back.
+pub(crate) fn unkept(core: &Core, changes: &[UnkeptChange]) {
+    let some: Vec<String> = changes.iter().take(NAMED).map(back::unkept).collect();
+    let more = changes.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let text = format!(
+        "A command changed files that checkpoints do not cover, so undo cannot restore them: {}{more}",
+        some.join(", ")
+    );
+    core.notice(Notice::new(NoticeKind::Info, core.redact(&text)));
 }
 
 /// Shows once that the states of files cannot be kept, and why.

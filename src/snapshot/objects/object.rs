@@ -24,7 +24,8 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     pub kind: Kind,
-    /// Permission bits (`0o777` at most; 0 for links).
+    /// Permission bits with sticky and set-ID bits (`0o7777` at most; 0 for links). Snapshots of an earlier version have
+    /// `0o777` at most.
     pub mode: u32,
     /// Its content.
     pub id: Id,
@@ -43,10 +44,10 @@ impl Entry {
 
     pub(crate) fn from_bits(bits: u32, id: Id) -> Option<Self> {
         let (kind, mode) = match bits & TYPE {
-            FILE => (Kind::File, bits & 0o777),
+            FILE => (Kind::File, bits & 0o7777),
             LINK => (Kind::Link, 0),
-            FOLDER if bits & 0o777 == 0 => (Kind::Folder, 0o755),
-            FOLDER => (Kind::Folder, bits & 0o777),
+            FOLDER if bits & 0o7777 == 0 => (Kind::Folder, 0o755),
+            FOLDER => (Kind::Folder, bits & 0o7777),
             _ => return None,
         };
         Some(Self { kind, mode, id })

@@ -48,6 +48,10 @@ pub enum SkipReason {
     UnknownThen,
     /// It existed, was not stored, and was deleted since.
     Vanished(Reason),
+    /// It existed, was not stored, and was changed since.
+    Changed(Reason),
+    /// It was created since, and its content is not stored.
+    Created(Reason),
     /// The present state cannot be stored (ignored, too large, unreadable), so it must not be replaced.
     UnknownNow,
     /// The folder is a repository that was none then; its files would be lost.
@@ -78,6 +82,12 @@ impl std::fmt::Display for SkipReason {
             }
             Self::Vanished(reason) => {
                 return write!(f, "it no longer exists and its content was not kept: {reason}");
+            }
+            Self::Changed(reason) => {
+                return write!(f, "it changed and its earlier content was not kept: {reason}");
+            }
+            Self::Created(reason) => {
+                return write!(f, "it is new and stays, because its content is not kept: {reason}");
             }
             Self::UnknownThen => "the checkpoint does not cover it",
             Self::UnknownNow => "it is not covered now, so it could not be restored",

@@ -114,8 +114,11 @@ impl Shadow {
         batch.finish()?;
         let fates = self.carry_out(&lock, before.id, plan.to, &ops)?;
         let mut touched: Vec<Vec<u8>> = ops.iter().map(|op| op.path.clone()).collect();
-        // A deleted path does not become covered by name because a restore named it.
-        let known = left.iter().filter(|l| !matches!(l.why, SkipReason::Vanished(_)));
+        // A path that is not covered does not become covered by name because a restore named it.
+        let unkept = |why: &SkipReason| {
+            matches!(why, SkipReason::Vanished(_) | SkipReason::Changed(_) | SkipReason::Created(_))
+        };
+        let known = left.iter().filter(|l| !unkept(&l.why));
         touched.extend(known.filter_map(|l| names::relative(&self.workspace, &l.path).ok()));
         let seen = self.take(&lock, Some(&touched))?;
         let after = self.amend(before.id, seen, &ops, &|n| !fates.contains_key(&n))?;
@@ -179,7 +182,8 @@ impl Shadow {
         let staging = disk::open_dir(root, name).map_err(at(&path))?;
         let mut files = Vec::new();
         let attributes = self.attributes(journal)?;
-        let replace = self.replace(root, staging.as_fd(), &|_| 0o755, &attributes);
+        let exact = self.kept(journal.to)?.special;
+        let replace = self.replace((root, staging.as_fd()), &|_| 0o755, &attributes, exact);
         for (number, op) in journal.ops.iter().enumerate() {
             let Some(to) = op.to.filter(|_| is_leaf(op.to)) else { continue };
             let data = self.objects.read(&to.id, Sort::Content)?;
@@ -198,13 +202,13 @@ impl Shadow {
 
     fn replace<'a>(
         &'a self,
-        root: BorrowedFd<'a>,
-        staging: BorrowedFd<'a>,
+        (root, staging): (BorrowedFd<'a>, BorrowedFd<'a>),
         folder_mode: &'a dyn Fn(&[u8]) -> u32,
         attributes: &'a HashMap<Vec<u8>, Attributes>,
+        exact: bool,
     ) -> Replace<'a> {
         let most = self.limits.named_bytes();
-        Replace { root, staging, steps: &self.steps, most, folder_mode, attributes }
+        Replace { root, staging, steps: &self.steps, most, folder_mode, attributes, exact }
     }
 
     /// The attributes of the files that a journal restores, each from the snapshot that its content comes from.
@@ -251,7 +255,7 @@ impl Shadow {
             _ => 0o755,
         };
         let attributes = self.attributes(journal)?;
-        let replace = self.replace(root, staging, &folder_mode, &attributes);
+        let replace = self.replace((root, staging), &folder_mode, &attributes, then.kept.special);
         let fail = at(&self.workspace);
         let all = || -> io::Result<SkippedOps> {
             let mut left = SkippedOps::new();

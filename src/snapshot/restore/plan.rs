@@ -13,11 +13,19 @@ use crate::report::{Reason, Snapshot};
 use crate::restore::goal::{Goal, SkipReason, SkippedPath};
 use crate::scan::disk::{self, Folders};
 use crate::shadow::Shadow;
-use crate::view::compare::{Change, FileDiff, change, pairs};
+use crate::view::compare::{Change, FileDiff, attributes_between, between, change, with_attributes};
 use crate::view::{State, View};
 
 /// Paths with their earlier states, and the snapshots that these come from.
 type SourcedEntries = BTreeMap<Vec<u8>, (Option<Entry>, Id)>;
+
+/// Paths that others changed, with their states before that.
+#[derive(Debug, Default)]
+struct OthersChanges {
+    states: HashMap<Vec<u8>, State>,
+    /// Of these only attributes are known to differ.
+    attributes: HashMap<Vec<u8>, State>,
+}
 
 /// The effect of a restore that has not been done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +100,7 @@ impl Shadow {
         let wanted = |path: &[u8]| select.as_ref().is_none_or(|s| s.iter().any(|s| names::within(path, s)));
         let first = self.before_steps(goal, &then)?;
         plan.sources = first.iter().map(|(path, (_, source))| (path.clone(), *source)).collect();
-        let mut all = pairs(&self.objects, mine.tree(), then.tree())?;
+        let mut all = with_attributes(between(&self.objects, &mine, &then)?, &mine, &then)?;
         all.retain(|(path, ..)| !first.contains_key(path));
         for (path, (entry, _)) in &first {
             let now = mine.entry(path)?;
@@ -101,9 +109,16 @@ impl Shadow {
             }
         }
         all.sort_by(|a, b| a.0.cmp(&b.0));
-        for (path, old, new) in all {
+        for (path, old, mut new) in all {
             if !wanted(&path) {
                 continue;
+            }
+            // A state that does not know sticky and set-ID bits takes none away.
+            if let (Some(old), Some(new)) = (old, &mut new)
+                && !then.kept.special
+                && old.kind == new.kind
+            {
+                new.mode |= old.mode & 0o7000;
             }
             let (folder, name) = names::split(&path);
             let there = match &mut folders {
@@ -128,7 +143,10 @@ impl Shadow {
             }
             #[allow(clippy::unnecessary_cast, reason = "its type differs between systems")]
             let links = there.map_or(1, |s| s.st_nlink as u64);
-            let conflict = match others.get(&path) {
+            let same = old.is_some()
+                && old.map(|e| (e.kind, e.mode, file(e))) == new.map(|e| (e.kind, e.mode, file(e)));
+            let known = if same { others.attributes.get(&path) } else { others.states.get(&path) };
+            let conflict = match known {
                 Some(known) => Some(Conflict::Changed { known: *known }),
                 None if links > 1 && old.is_some_and(|e| e.kind == Kind::File) => {
                     Some(Conflict::Links(links))
@@ -177,7 +195,23 @@ impl Shadow {
                 });
             }
         }
+        let told = plan.items.iter().map(|i| &i.diff.path).chain(plan.left.iter().map(|l| &l.path));
+        let told: BTreeSet<PathBuf> = told.cloned().collect();
+        for unkept in self.unkept(goal.to, plan.now.id)? {
+            let path = unkept.path.as_os_str().as_bytes();
+            let why = match unkept.change {
+                Change::Modified => SkipReason::Changed(unkept.reason),
+                Change::Added => SkipReason::Created(unkept.reason),
+                // Told above, where it does not exist.
+                _ if unkept.reason != Reason::OtherDisk => continue,
+                _ => SkipReason::Vanished(unkept.reason),
+            };
+            if wanted(path) && !told.contains(&unkept.path) && !first.contains_key(path) {
+                plan.left.push(SkippedPath { path: unkept.path, why });
+            }
+        }
         plan.left.sort_by(|a, b| a.path.cmp(&b.path));
+        plan.left.dedup_by(|a, b| a.path == b.path);
         Ok(plan)
     }
 
@@ -208,7 +242,7 @@ impl Shadow {
                 (Err(SnapshotError::Missing(_)), _) | (_, Err(SnapshotError::Missing(_))) => continue,
                 (before, after) => (before?, after?),
             };
-            for (path, old, new) in pairs(&self.objects, before.tree(), after.tree())? {
+            for (path, old, new) in between(&self.objects, &before, &after)? {
                 let known = (old.is_some() || before.looked_at(&path)?)
                     && (new.is_some() || after.looked_at(&path)?);
                 if known
@@ -224,8 +258,8 @@ impl Shadow {
     }
 
     /// Paths that others changed since `base`, with the state that the session knew.
-    fn others(&self, goal: &Goal, now: Id) -> Result<HashMap<Vec<u8>, State>> {
-        let mut found = HashMap::new();
+    fn others(&self, goal: &Goal, now: Id) -> Result<OthersChanges> {
+        let mut found = OthersChanges::default();
         let mut at = match self.view(goal.base) {
             Err(SnapshotError::Missing(_)) => self.view(goal.to)?,
             other => other?,
@@ -243,17 +277,25 @@ impl Shadow {
         Ok(found)
     }
 
-    fn gap(&self, from: &View<'_>, to: &View<'_>, found: &mut HashMap<Vec<u8>, State>) -> Result<()> {
-        for (path, old, new) in pairs(&self.objects, from.tree(), to.tree())? {
+    fn gap(&self, from: &View<'_>, to: &View<'_>, found: &mut OthersChanges) -> Result<()> {
+        for (path, old, new) in between(&self.objects, from, to)? {
             let known = |view: &View<'_>, e: Option<Entry>| -> Result<bool> {
                 Ok(e.is_some() || view.looked_at(&path)?)
             };
             if known(from, old)? && known(to, new)? {
-                found.entry(path).or_insert(old.map_or(State::Absent, State::Is));
+                found.states.entry(path).or_insert(old.map_or(State::Absent, State::Is));
             }
+        }
+        for (path, old, _) in attributes_between(from, to)? {
+            found.attributes.entry(path).or_insert(old.map_or(State::Absent, State::Is));
         }
         Ok(())
     }
+}
+
+/// The content of a file or link; that of a folder has paths of its own.
+fn file(entry: Entry) -> Option<Id> {
+    (entry.kind != Kind::Folder).then_some(entry.id)
 }
 
 /// Whether the file has no permission to write, for anyone.

@@ -52,6 +52,7 @@ pub(crate) fn run(shadow: &mut Shadow, lock: &Lock) -> Result<Option<RecoveryRep
         most: shadow.limits.named_bytes(),
         folder_mode: &|_| 0o755,
         attributes: &attributes,
+        exact: shadow.kept(journal.to)?.special,
     };
     for number in 0..journal.ops.len() {
         tidy(shadow, &replace, &journal, number)?;

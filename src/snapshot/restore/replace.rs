@@ -14,6 +14,7 @@ use crate::names;
 use crate::objects::object::{Entry, Kind};
 use crate::restore::goal::SkipReason;
 use crate::restore::journal::Op;
+use crate::scan::beside;
 use crate::scan::disk::{self, ReadFailure};
 use crate::steps::Steps;
 
@@ -29,8 +30,10 @@ pub(crate) struct Replace<'a> {
     pub(crate) most: u64,
     /// Permissions of a folder that has to be created.
     pub(crate) folder_mode: &'a dyn Fn(&[u8]) -> u32,
-    /// The attributes of files in the state to restore.
+    /// The attributes of files and folders in the state to restore.
     pub(crate) attributes: &'a HashMap<Vec<u8>, Attributes>,
+    /// Whether that state knows all of them. One of an earlier version knows none of folders.
+    pub(crate) exact: bool,
 }
 
 /// The present type and state of a name.
@@ -79,7 +82,7 @@ impl Replace<'_> {
                     let Ok(next) = disk::open_dir(here.as_fd(), part) else {
                         return Ok(Err(SkipReason::InTheWay));
                     };
-                    if let Err(e) = rustix::fs::fchmod(&next, bits(mode)) {
+                    if let Err(e) = self.equip(next.as_fd(), &done, mode) {
                         return Ok(Err(failed(e)));
                     }
                     next
@@ -181,7 +184,9 @@ impl Replace<'_> {
         let staged = staged.as_bytes();
         let found = self.now(dir, name);
         if found == Now::Is(to) {
-            return Ok(None);
+            // Only attributes differ. They are set in place, so doing it again after a kill changes nothing.
+            let alone = op.from == Some(to) && to.kind == Kind::File;
+            return Ok(if alone { self.attributes_alone(dir, name, op, to) } else { None });
         }
         let swap = op.from.filter(|f| f.kind != Kind::Folder && found == Now::Is(*f));
         if let Some(from) = swap {
@@ -213,6 +218,28 @@ impl Replace<'_> {
         })
     }
 
+    /// Gives a folder its permissions and attributes.
+    fn equip(&self, folder: BorrowedFd<'_>, path: &[u8], mode: u32) -> Result<(), Errno> {
+        if !self.exact {
+            return rustix::fs::fchmod(folder, bits(mode));
+        }
+        self.attributes.get(path).cloned().unwrap_or_default().give_all(folder, mode | 0o700)
+    }
+
+    /// Gives a file its attributes.
+    fn attributes_alone(&self, dir: BorrowedFd<'_>, name: &[u8], op: &Op, to: Entry) -> Outcome {
+        if !op.links && links(dir, name) > 1 {
+            return Some(SkipReason::Links);
+        }
+        let file = match open(dir, name) {
+            Ok(file) => file,
+            Err(e) => return Some(failed(e)),
+        };
+        let mut wanted = self.attributes.get(&op.path).cloned().unwrap_or_default();
+        wanted = wanted.or(attributes::read(&file).of_the_owner().longer_than(beside::VALUE));
+        wanted.give_all(&file, to.mode).err().map(failed)
+    }
+
     /// Gives the staged file the owner of the file that it replaces, and those attributes that the state to restore
     /// does not know.
     fn like_present(
@@ -226,10 +253,6 @@ impl Replace<'_> {
         if to.kind != Kind::File || op.from.is_none_or(|from| from.kind != Kind::File) {
             return Ok(());
         }
-        let open = |dir, name: &[u8]| {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            rustix::fs::openat(dir, name, flags, Mode::empty())
-        };
         let old = open(dir, name).map_err(failed)?;
         let new = match open(self.staging, staged) {
             Ok(new) => new,
@@ -239,7 +262,11 @@ impl Replace<'_> {
         };
         let (was, made) =
             (rustix::fs::fstat(&old).map_err(failed)?, rustix::fs::fstat(&new).map_err(failed)?);
-        let present = attributes::read(&old).of_the_owner();
+        let mut present = attributes::read(&old).of_the_owner();
+        // An access list changes the permissions too.
+        if self.exact && op.from.is_some_and(|from| from.id == to.id) {
+            present = present.longer_than(beside::VALUE);
+        }
         let owner = (was.st_uid, was.st_gid) != (made.st_uid, made.st_gid);
         if !owner && present.is_empty() {
             return Ok(());
@@ -289,7 +316,7 @@ impl Replace<'_> {
         // A folder that others created keeps its permissions.
         if made || op.from.is_some_and(|f| f.kind == Kind::Folder) {
             self.steps.at("folder mode")?;
-            return Ok(rustix::fs::fchmod(&here, bits(mode)).err().map(failed));
+            return Ok(self.equip(here.as_fd(), &op.path, mode).err().map(failed));
         }
         Ok(None)
     }
@@ -340,6 +367,11 @@ impl Replace<'_> {
         }
         Ok(())
     }
+}
+
+fn open(dir: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name, flags, Mode::empty())
 }
 
 /// A folder's permissions; always including its owner's, since its files could not be restored otherwise.

@@ -74,6 +74,8 @@ fn another_process_that_collects_does_not_hurt_one_that_is_open() {
     w.put("a", "0");
     let (mut one, mut two) = (w.open(), w.open());
     let first = one.snapshot().unwrap();
+    // Of two states of one moment the one with the greater id would count as the newest.
+    w.clock.advance(Duration::from_secs(1));
     w.put("a", "1");
     let kept = two.snapshot().unwrap();
     w.clock.advance(3 * DAY);

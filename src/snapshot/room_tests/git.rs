@@ -133,7 +133,7 @@ fn a_part_of_a_larger_repository_keeps_to_itself() {
     let first = s.snapshot().unwrap();
     assert_eq!(
         s.files(first.id).unwrap().into_iter().map(|(p, _)| p).collect::<Vec<_>>(),
-        [PathBuf::from("code")]
+        [PathBuf::from("code"), "secret".into()]
     );
     let step = agent(&mut s, || {
         w.put("part/code", "1");

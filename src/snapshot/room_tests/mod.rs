@@ -6,6 +6,7 @@ mod collecting;
 mod covered;
 mod figures;
 mod git;
+mod ignored;
 pub(crate) mod kills;
 mod many;
 mod odd;

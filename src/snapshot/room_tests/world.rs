@@ -166,3 +166,24 @@ pub(crate) fn undo(shadow: &mut Shadow, restored: &RestoreResult) -> RestoreResu
     let plan = shadow.plan(&restored.undo()).unwrap();
     shadow.restore(&plan, &BTreeMap::new()).unwrap()
 }
+
+impl Shadow {
+    /// The same state as a version before ignored files were covered would have stored it: these files at the top only.
+    pub(crate) fn as_an_older_version(&self, id: Id, files: &[&str]) -> Id {
+        use crate::objects::Batch;
+        use crate::objects::id::Sort;
+        use crate::objects::object::{self, FolderEntry};
+        let lock = self.lock().unwrap();
+        let mut batch = Batch::new(&self.objects, true);
+        let entry = |name: &&str| FolderEntry {
+            name: name.as_bytes().to_vec(),
+            entry: self.state(id, Path::new(name)).unwrap().entry().unwrap(),
+        };
+        let mut names: Vec<FolderEntry> = files.iter().map(entry).collect();
+        let tree = batch.put(Sort::Folder, &object::folder(&mut names)).unwrap();
+        let older = batch.put(Sort::Snapshot, &object::snapshot(tree, 1, "mode full\n")).unwrap();
+        batch.finish().unwrap();
+        drop(lock);
+        older
+    }
+}

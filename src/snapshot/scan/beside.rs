@@ -9,7 +9,7 @@ use crate::names;
 
 /// Maximum size of a stored value, and maximum number of files. Beyond these attributes are not stored: a restore then
 /// uses those of the present file.
-const VALUE: usize = 4 << 10;
+pub(crate) const VALUE: usize = 4 << 10;
 const BYTES: usize = 4 << 20;
 
 /// Encodes the attributes of one file.
@@ -47,6 +47,11 @@ pub(crate) fn write(all: &[(Vec<u8>, Attributes)]) -> Option<Vec<u8>> {
         out.push(b'\n');
     }
     (!out.is_empty()).then_some(out)
+}
+
+/// Whether no file was left out because there were too many.
+pub(crate) fn is_complete(data: &[u8]) -> bool {
+    data.len() < BYTES / 2
 }
 
 /// Decodes them, by path.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tiller_fs::Attributes;
+
 use crate::error::Result;
 use crate::objects::id::{Id, Sort};
 use crate::objects::object::Kind;
@@ -13,7 +15,7 @@ use crate::scan::model::{Content, Dir, Leaf, Node};
 use crate::steps::Steps;
 
 /// Changes with the format.
-const MAGIC: &[u8] = b"tiller-cache-3\n";
+const MAGIC: &[u8] = b"tiller-cache-4\n";
 
 /// Writes the model that belongs to a snapshot.
 pub(crate) fn save(path: &Path, id: Id, model: &Dir, steps: &Steps) -> Result<()> {
@@ -62,9 +64,11 @@ fn put_id(out: &mut Vec<u8>, id: Option<&Id>) {
 
 fn put_dir(out: &mut Vec<u8>, dir: &Dir) {
     put_stamp(out, &dir.stamp);
-    out.push(u8::from(dir.settled) | u8::from(dir.repository) << 1 | u8::from(dir.partial) << 2);
+    let bits = [dir.settled, dir.repository, dir.partial, dir.kept, dir.over];
+    out.push(bits.iter().rev().fold(0, |all, bit| all << 1 | u8::from(*bit)));
     put_id(out, dir.rules.as_ref());
     put_id(out, dir.id.as_ref());
+    put_bytes(out, &dir.attributes.as_deref().map_or_else(Vec::new, beside::write_one));
     out.push(u8::from(dir.ignore.is_some()));
     if let Some((stamp, settled, text)) = &dir.ignore {
         put_stamp(out, stamp);
@@ -84,7 +88,7 @@ fn put_dir(out: &mut Vec<u8>, dir: &Dir) {
             Node::Leaf(leaf) => {
                 out.push(if leaf.kind == Kind::Link { 2 } else { 1 });
                 put_stamp(out, &leaf.stamp);
-                out.push(u8::from(leaf.settled));
+                out.push(u8::from(leaf.settled) | u8::from(leaf.ignored) << 1);
                 let id = match &leaf.content {
                     Content::Known(id) => Some(id),
                     Content::Job(_) => None,
@@ -141,10 +145,16 @@ fn take_some_id(rest: &mut &[u8]) -> Option<Option<Id>> {
     if take_byte(rest)? == 0 { Some(None) } else { take_id(rest).map(Some) }
 }
 
+fn take_attributes(rest: &mut &[u8]) -> Option<Option<Box<Attributes>>> {
+    let attributes = beside::read_one(&take_bytes(rest)?);
+    Some((!attributes.is_empty()).then(|| Box::new(attributes)))
+}
+
 fn take_dir(rest: &mut &[u8]) -> Option<Dir> {
     let stamp = take_stamp(rest)?;
     let bits = take_byte(rest)?;
     let (rules, id) = (take_some_id(rest)?, take_some_id(rest)?);
+    let attributes = take_attributes(rest)?;
     let ignore = match take_byte(rest)? {
         0 => None,
         _ => Some((take_stamp(rest)?, take_byte(rest)? != 0, take_bytes(rest)?)),
@@ -158,23 +168,37 @@ fn take_dir(rest: &mut &[u8]) -> Option<Dir> {
     for _ in 0..count {
         let name = take_bytes(rest)?;
         let node = match take_byte(rest)? {
-            0 => Node::Dir(take_dir(rest)?),
+            0 => Node::Dir(Box::new(take_dir(rest)?)),
             3 => {
                 let stamp = take_stamp(rest)?;
                 Node::Skip(stamp, Reason::ALL.get(usize::from(take_byte(rest)?))?.0)
             }
             kind => {
                 let stamp = take_stamp(rest)?;
-                let settled = take_byte(rest)? != 0;
+                let bits = take_byte(rest)?;
+                let (settled, ignored) = (bits & 1 != 0, bits & 2 != 0);
                 let content = Content::Known(take_some_id(rest)??);
                 let kind = if kind == 2 { Kind::Link } else { Kind::File };
-                let attributes = beside::read_one(&take_bytes(rest)?);
-                let attributes = (!attributes.is_empty()).then(|| Box::new(attributes));
-                Node::Leaf(Leaf { stamp, settled, kind, content, attributes })
+                let attributes = take_attributes(rest)?;
+                Node::Leaf(Leaf { stamp, settled, kind, content, ignored, attributes })
             }
         };
         nodes.push((name, node));
     }
     let (settled, repository, partial) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
-    Some(Dir { nodes, stamp, settled, ignored, rules, ignore, repository, partial, id })
+    let (kept, over) = (bits & 8 != 0, bits & 16 != 0);
+    Some(Dir {
+        nodes,
+        stamp,
+        settled,
+        ignored,
+        kept,
+        over,
+        rules,
+        ignore,
+        repository,
+        partial,
+        id,
+        attributes,
+    })
 }

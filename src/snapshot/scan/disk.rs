@@ -55,8 +55,14 @@ impl Stamp {
         FileType::from_raw_mode(self.mode as _)
     }
 
+    /// All of it as one word, by which a change of a file that is not read is recognised.
+    pub(crate) fn word(&self) -> String {
+        format!("{:x}.{:x}.{:x}.{:x}.{:x}", self.size, self.mtime, self.ctime, self.ino, self.mode)
+    }
+
+    /// Permission bits, with sticky and set-ID bits.
     pub(crate) fn perms(&self) -> u32 {
-        self.mode & 0o777
+        self.mode & 0o7777
     }
 }
 
@@ -183,6 +189,11 @@ fn read_once(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<FileContent,
 
 /// The names in a folder, unsorted, without `.` and `..`.
 pub(crate) fn list(dir: BorrowedFd<'_>) -> io::Result<Vec<Vec<u8>>> {
+    Ok(list_some(dir, usize::MAX)?.unwrap_or_default())
+}
+
+/// The names in a folder as [`list`] returns them; `None` when there are more than `most`.
+pub(crate) fn list_some(dir: BorrowedFd<'_>, most: usize) -> io::Result<Option<Vec<Vec<u8>>>> {
     let mut names = Vec::new();
     for item in rustix::fs::Dir::read_from(dir)? {
         let item = item?;
@@ -190,8 +201,11 @@ pub(crate) fn list(dir: BorrowedFd<'_>) -> io::Result<Vec<Vec<u8>>> {
         if name != b"." && name != b".." {
             names.push(name.to_vec());
         }
+        if names.len() > most {
+            return Ok(None);
+        }
     }
-    Ok(names)
+    Ok(Some(names))
 }
 
 /// Opens folders of the workspace one after the other; neighbours share their parent's descriptor.

@@ -1,5 +1,6 @@
 //! Writes the folders of a snapshot, from the deepest up; unchanged ones are skipped.
 
+use rustix::fs::FileType;
 use tiller_fs::Attributes;
 
 use crate::error::Result;
@@ -10,6 +11,7 @@ use crate::objects::object::{self, Entry, FolderEntry, Kind};
 use crate::report::Reason;
 use crate::scan::fill::Done;
 use crate::scan::model::{Content, Dir, Leaf, Node};
+use crate::scan::notes::Watched;
 
 /// Collects uncovered paths on the way.
 pub(crate) struct Fold<'a, 'b> {
@@ -18,6 +20,8 @@ pub(crate) struct Fold<'a, 'b> {
     pub(crate) uncovered: Vec<(Vec<u8>, Reason)>,
     /// Of files that have any, in the order of the walk.
     pub(crate) attributes: Vec<(Vec<u8>, Attributes)>,
+    /// The ignored files, and the stamps of files that are not covered.
+    pub(crate) seen: Watched,
 }
 
 impl Fold<'_, '_> {
@@ -26,12 +30,27 @@ impl Fold<'_, '_> {
         if dir.repository {
             self.uncovered.push((path.to_vec(), Reason::Repository));
         }
+        self.seen.over |= dir.over;
+        if let Some(attributes) = dir.attributes.as_ref().filter(|_| !path.is_empty()) {
+            self.attributes.push((path.to_vec(), Attributes::clone(attributes)));
+        }
         let mut same = true;
         let mut gone = Vec::new();
         for (name, node) in &mut dir.nodes {
             match node {
-                Node::Dir(inner) => same &= !self.dir(inner, &names::join(path, name))?.1,
-                Node::Skip(_, reason) => self.uncovered.push((names::join(path, name), *reason)),
+                Node::Dir(inner) => {
+                    if inner.kept && !dir.kept {
+                        self.seen.folders.push(names::join(path, name));
+                    }
+                    same &= !self.dir(inner, &names::join(path, name))?.1;
+                }
+                Node::Skip(stamp, reason) => {
+                    let path = names::join(path, name);
+                    if stamp.file_type() == FileType::RegularFile {
+                        self.seen.stamps.insert(path.clone(), stamp.word());
+                    }
+                    self.uncovered.push((path, *reason));
+                }
                 Node::Leaf(leaf) => {
                     let Content::Job(job) = leaf.content else {
                         self.attributes_of(leaf, path, name);
@@ -41,11 +60,12 @@ impl Fold<'_, '_> {
                     match std::mem::replace(&mut self.done[job as usize], Done::Gone) {
                         Done::Read { stamp, settled, kind, id, attributes } => {
                             let content = Content::Known(id);
-                            *leaf = Leaf { stamp, settled, kind, content, attributes };
+                            *leaf = Leaf { stamp, settled, kind, content, attributes, ignored: leaf.ignored };
                             self.attributes_of(leaf, path, name);
                         }
                         Done::Gone => gone.push(name.clone()),
                         Done::Skip(reason) => {
+                            let reason = if leaf.ignored { Reason::Ignored } else { reason };
                             self.uncovered.push((names::join(path, name), reason));
                             // An unknown stamp makes the next scan examine it again.
                             *node = Node::Skip(crate::scan::disk::Stamp::default(), reason);

@@ -6,11 +6,14 @@ pub(crate) mod cache;
 pub(crate) mod disk;
 pub(crate) mod fill;
 pub(crate) mod fold;
+pub(crate) mod ignored;
 pub(crate) mod index;
 pub(crate) mod model;
+pub(crate) mod mounts;
 pub(crate) mod notes;
 pub(crate) mod rules;
 pub(crate) mod tracked;
+mod walk;
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -20,17 +23,15 @@ use std::time::Duration;
 
 use rustix::fs::FileType;
 use tiller_protocol::Clock;
-use tiller_protocol::names::is_temporary;
 
 use crate::names;
-use crate::objects::object::{Kind, is_git};
+use crate::objects::object::Kind;
 use crate::report::{CostReason, Limits, Reason};
 use crate::scan::disk::Stamp;
+use crate::scan::ignored::IgnoredBudget;
 use crate::scan::model::{Content, Dir, Leaf, Node};
+use crate::scan::mounts::Mounts;
 use crate::scan::rules::Rules;
-
-/// Maximum depth of a scan; deeper folders count as unreadable.
-const DEEPEST: usize = 200;
 
 /// One scan of the folder, or of parts of it.
 pub(crate) struct Scan<'a> {
@@ -51,8 +52,12 @@ pub(crate) struct Scan<'a> {
     pub(crate) other_rules: bool,
     pub(crate) files: usize,
     pub(crate) bytes: u64,
-    /// Ignored paths that existed at the last scan and do not any more.
+    /// Ignored paths that were not kept, existed at the last scan and do not any more.
     pub(crate) vanished: Vec<Vec<u8>>,
+    /// Ignored names so far.
+    pub(crate) budget: IgnoredBudget,
+    /// The files of other file systems below the workspace.
+    pub(crate) mounts: Mounts,
 }
 
 /// A file or link to read.
@@ -67,135 +72,6 @@ pub(crate) struct Job {
 type Inside = (Arc<Rules>, Option<(Stamp, bool, Vec<u8>)>);
 
 impl Scan<'_> {
-    /// Scans a folder and everything below.
-    pub(crate) fn walk(
-        &mut self,
-        fd: BorrowedFd<'_>,
-        path: &[u8],
-        old: Dir,
-        above: &Arc<Rules>,
-    ) -> Result<Node, CostReason> {
-        let before = disk::now();
-        let Ok(stat) = rustix::fs::fstat(fd) else {
-            return Ok(Node::Skip(Stamp::default(), Reason::Unreadable));
-        };
-        let stamp = Stamp::of(&stat);
-        if disk::device(&stat) != self.dev {
-            return Ok(Node::Skip(stamp, Reason::OtherDisk));
-        }
-        let skip = Ok(Node::Skip(stamp, Reason::Unreadable));
-        if names::parts(path).count() > DEEPEST {
-            return skip;
-        }
-        let mut list = None;
-        let (mut repository, mut has_rules) = (old.repository, old.ignore.is_some());
-        if !old.settled || old.partial || old.stamp != stamp {
-            let Ok(names) = disk::list(fd) else { return skip };
-            repository = names.iter().any(|n| is_git(n)) && !path.is_empty();
-            has_rules = names.iter().any(|n| n == b".gitignore");
-            let bare = [b"HEAD".as_slice(), b"objects", b"refs"];
-            if !path.is_empty() && !repository && bare.iter().all(|b| names.iter().any(|n| n == b)) {
-                return Ok(Node::Skip(stamp, Reason::BareRepository));
-            }
-            list = Some(names);
-        }
-        let (rules, ignore) = self.inside(fd, path, repository, has_rules.then_some(&old.ignore), above);
-        let same_rules = old.rules == Some(rules.key);
-        self.other_rules |= !same_rules;
-        if list.is_none() && !same_rules {
-            let Ok(names) = disk::list(fd) else { return skip };
-            list = Some(names);
-        }
-        let mut new = Dir {
-            nodes: Vec::with_capacity(old.nodes.len()),
-            stamp,
-            settled: stamp.settled(before),
-            ignored: Vec::new(),
-            rules: Some(rules.key),
-            ignore,
-            repository,
-            partial: false,
-            id: None,
-        };
-        // Whether its content is unchanged; folders below are compared when they are written.
-        let mut same = old.id.is_some();
-        let id = old.id;
-        let mut known = old.nodes.into_iter().peekable();
-        let mut judge = |scan: &mut Self, name: Vec<u8>, prev: Option<Node>| -> Result<(), CostReason> {
-            // Most names are unchanged: the path is only built where it is needed.
-            let full = || names::join(path, &name);
-            let found = disk::look(fd, &name);
-            let Ok(Some(stamp)) = found else {
-                same &= prev.is_none();
-                if found.is_err() {
-                    new.nodes.push((name, Node::Skip(Stamp::default(), Reason::Unreadable)));
-                }
-                return Ok(());
-            };
-            let is_dir = stamp.file_type() == FileType::Directory;
-            let was_dir = prev.as_ref().map(|n| match n {
-                Node::Dir(_) => true,
-                Node::Leaf(_) => false,
-                Node::Skip(stamp, _) => stamp.file_type() == FileType::Directory,
-            });
-            let judged = same_rules && was_dir == Some(is_dir);
-            if !judged && rules.ignores(&rules::absolute(scan.workspace, &full()), is_dir) {
-                same &= prev.is_none();
-                new.ignored.push(name);
-                return Ok(());
-            }
-            let node = if is_dir {
-                let inner = match prev {
-                    Some(Node::Dir(dir)) => dir,
-                    _ => {
-                        same = false;
-                        Dir::default()
-                    }
-                };
-                same &= inner.stamp.perms() == stamp.perms();
-                match disk::open_dir(fd, &name) {
-                    Ok(child) => scan.walk(child.as_fd(), &full(), inner, &rules)?,
-                    Err(_) => Node::Skip(stamp, Reason::Unreadable),
-                }
-            } else {
-                scan.leaf((path, &name), stamp, prev, &mut same, scan.limits.file_bytes)?
-            };
-            same &= !matches!(node, Node::Skip(..)) || was_dir.is_some();
-            new.nodes.push((name, node));
-            Ok(())
-        };
-        match list {
-            None => {
-                known.try_for_each(|(name, node)| judge(self, name, Some(node)))?;
-                new.ignored.extend(old.ignored);
-                new.ignored.sort_unstable();
-            }
-            Some(mut names) => {
-                let staging = |n: &[u8]| path.is_empty() && n.starts_with(names::STAGING);
-                names.retain(|n| !is_git(n) && !staging(n) && !is_temporary(n));
-                names.sort_unstable();
-                let gone = |n: &&Vec<u8>| names.binary_search(n).is_err();
-                self.vanished.extend(old.ignored.iter().filter(gone).map(|n| names::join(path, n)));
-                let mut gone = false;
-                for name in names {
-                    while let Some((name, node)) = known.next_if(|(n, _)| *n < name) {
-                        gone = true;
-                        ignored_below(&node, names::join(path, &name), &mut self.vanished);
-                    }
-                    let prev = known.next_if(|(n, _)| *n == name).map(|(_, node)| node);
-                    judge(self, name, prev)?;
-                }
-                for (name, node) in known {
-                    gone = true;
-                    ignored_below(&node, names::join(path, &name), &mut self.vanished);
-                }
-                same &= !gone;
-            }
-        }
-        new.id = id.filter(|_| same);
-        Ok(Node::Dir(new))
-    }
-
     /// The rules within a folder. `ignore` is the known ignore file, when it has one.
     fn inside(
         &self,
@@ -221,14 +97,15 @@ impl Scan<'_> {
         (rules, Some(read))
     }
 
-    /// Scans a name that is not a folder. Sets `same` to false unless its content is known and unchanged.
+    /// Scans a name that is not a folder. Sets `same` to false unless its content is known and unchanged. `most`: maximum
+    /// size of a covered file in bytes.
     fn leaf(
         &mut self,
         (folder, name): (&[u8], &[u8]),
         stamp: Stamp,
         prev: Option<Node>,
         same: &mut bool,
-        most: u64,
+        (most, ignored): (u64, bool),
     ) -> Result<Node, CostReason> {
         self.count(stamp.size)?;
         let kind = match stamp.file_type() {
@@ -244,7 +121,9 @@ impl Scan<'_> {
             return Ok(Node::Skip(stamp, Reason::TooLarge));
         }
         match prev {
-            Some(Node::Leaf(leaf)) if leaf.settled && leaf.stamp == stamp => Ok(Node::Leaf(leaf)),
+            Some(Node::Leaf(leaf)) if leaf.settled && leaf.stamp == stamp => {
+                Ok(Node::Leaf(Leaf { ignored, ..leaf }))
+            }
             _ => {
                 *same = false;
                 let job = u32::try_from(self.jobs.len()).map_err(|_| CostReason::Files(self.jobs.len()))?;
@@ -254,6 +133,7 @@ impl Scan<'_> {
                     settled: false,
                     kind,
                     content: Content::Job(job),
+                    ignored,
                     attributes: None,
                 }))
             }
@@ -306,7 +186,7 @@ impl Scan<'_> {
                 _ => self.known.remove(&path),
             };
             let most = self.limits.named_bytes();
-            let node = self.leaf((here, name), stamp, prev.map(Node::Leaf), &mut false, most)?;
+            let node = self.leaf((here, name), stamp, prev.map(Node::Leaf), &mut false, (most, ignored))?;
             dir.set(name, node);
             // From now on it is covered by name.
             return Ok(ignored || stamp.size > self.limits.file_bytes);
@@ -318,7 +198,7 @@ impl Scan<'_> {
         let (mut inner, fresh) = match prev {
             Some(Node::Dir(inner)) => {
                 let replaced = inner.stamp.ino != stamp.ino;
-                (inner, replaced)
+                (*inner, replaced)
             }
             Some(other @ Node::Skip(_, Reason::BareRepository | Reason::OtherDisk)) => {
                 dir.set(name, other);
@@ -328,7 +208,7 @@ impl Scan<'_> {
         };
         // Completely: a folder that is new or was named itself. If only named files are covered: an ignored folder.
         if (full && !ignored && (fresh || tail.is_empty())) || (!full && tail.is_empty()) {
-            let node = self.walk(child.as_fd(), &path, inner, &rules)?;
+            let node = self.walk(child.as_fd(), &path, inner, &rules, false)?;
             dir.set(name, node);
             return Ok(ignored);
         }
@@ -341,19 +221,9 @@ impl Scan<'_> {
         }
         let below = self.touch(child.as_fd(), &mut inner, (&path, tail), &rules, full && !ignored)?;
         if !(inner.partial && inner.nodes.is_empty()) {
-            dir.set(name, Node::Dir(inner));
+            dir.set(name, Node::Dir(Box::new(inner)));
         }
         Ok(ignored || below)
-    }
-}
-
-/// The ignored paths of a deleted folder, and of those below.
-fn ignored_below(node: &Node, path: Vec<u8>, out: &mut Vec<Vec<u8>>) {
-    if let Node::Dir(dir) = node {
-        out.extend(dir.ignored.iter().map(|name| names::join(&path, name)));
-        for (name, inner) in &dir.nodes {
-            ignored_below(inner, names::join(&path, name), out);
-        }
     }
 }
 
@@ -361,7 +231,7 @@ fn ignored_below(node: &Node, path: Vec<u8>, out: &mut Vec<Vec<u8>>) {
 pub(crate) fn leaf_of(dir: &Dir, path: &[u8]) -> Option<Leaf> {
     let (folder, name) = names::split(path);
     let dir = names::parts(folder).try_fold(dir, |dir, part| match &dir.nodes[dir.at(part).ok()?].1 {
-        Node::Dir(inner) => Some(inner),
+        Node::Dir(inner) => Some(inner.as_ref()),
         _ => None,
     })?;
     match &dir.nodes[dir.at(name).ok()?].1 {

@@ -15,8 +15,12 @@ pub(crate) struct Dir {
     pub(crate) stamp: Stamp,
     /// Whether any change of its names must alter the stamp.
     pub(crate) settled: bool,
-    /// Names that git ignores, sorted. Their content is not scanned.
+    /// Names that git ignores and that no node stands for, sorted. Their content is not scanned.
     pub(crate) ignored: Vec<Vec<u8>>,
+    /// Whether git ignores it, and it is scanned nevertheless: it holds no build output.
+    pub(crate) kept: bool,
+    /// Whether some of its ignored files are not looked at because there are too many.
+    pub(crate) over: bool,
     /// The id of the rules that were applied to its names.
     pub(crate) rules: Option<Id>,
     /// The stamp of its own ignore file, whether that is settled, and the content.
@@ -27,15 +31,28 @@ pub(crate) struct Dir {
     pub(crate) partial: bool,
     /// Its id in the store, unless something in it changed.
     pub(crate) id: Option<Id>,
+    /// Its own attributes; few folders have any.
+    pub(crate) attributes: Option<Box<Attributes>>,
 }
 
 /// The state of a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Leaf(Leaf),
-    Dir(Dir),
+    Dir(Box<Dir>),
     /// Not covered, and why.
     Skip(Stamp, Reason),
+}
+
+impl Node {
+    /// Whether git ignores it.
+    pub(crate) fn is_ignored(&self) -> bool {
+        match self {
+            Self::Leaf(leaf) => leaf.ignored,
+            Self::Dir(dir) => dir.kept,
+            Self::Skip(_, reason) => *reason == Reason::Ignored,
+        }
+    }
 }
 
 /// A file or a link.
@@ -45,6 +62,8 @@ pub(crate) struct Leaf {
     pub(crate) settled: bool,
     pub(crate) kind: Kind,
     pub(crate) content: Content,
+    /// Whether git ignores it.
+    pub(crate) ignored: bool,
     /// Attributes other than content and mode; few files have any.
     pub(crate) attributes: Option<Box<Attributes>>,
 }

@@ -1,5 +1,7 @@
 //! The notes of a snapshot: what it covers. Lines of the commit's message.
 
+use std::collections::BTreeMap;
+
 use tiller_protocol::Time;
 
 use crate::names;
@@ -11,6 +13,26 @@ const LISTED: usize = 10_000;
 /// Maximum number of deleted ignored paths that are listed.
 const VANISHED: usize = 1_000;
 
+/// Ignored files, and files that are not covered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Watched {
+    /// Whether some ignored files outside of `folders` are not looked at, as in snapshots of an earlier version.
+    pub(crate) over: bool,
+    /// Ignored folders that are scanned.
+    pub(crate) folders: Vec<Vec<u8>>,
+    /// The stamps of regular files that are not covered.
+    pub(crate) stamps: BTreeMap<Vec<u8>, String>,
+    /// Mount points below which only some files have a stamp.
+    pub(crate) partly: Vec<Vec<u8>>,
+}
+
+impl Watched {
+    /// That of an earlier version, where nothing more is known.
+    fn unknown() -> Self {
+        Self { over: true, ..Self::default() }
+    }
+}
+
 /// Everything that is known of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SnapshotNotes {
@@ -21,6 +43,9 @@ pub(crate) struct SnapshotNotes {
     pub(crate) attributes: Option<Id>,
     /// Ignored paths that were deleted since the snapshot before it.
     pub(crate) vanished: Vec<Vec<u8>>,
+    pub(crate) watched: Watched,
+    /// Whether its modes have sticky and set-ID bits. Those of an earlier version have none.
+    pub(crate) special: bool,
 }
 
 impl SnapshotNotes {
@@ -32,6 +57,8 @@ impl SnapshotNotes {
             && a.uncovered == b.uncovered
             && self.named == other.named
             && self.attributes == other.attributes
+            && self.watched == other.watched
+            && self.special == other.special
             && self.vanished.is_empty()
     }
 }
@@ -43,6 +70,7 @@ pub(crate) fn write(
     named: &[Vec<u8>],
     attributes: Option<Id>,
     vanished: &[Vec<u8>],
+    watched: &Watched,
 ) -> String {
     let mut out = match mode {
         Mode::Full => "mode full\n".to_owned(),
@@ -51,6 +79,7 @@ pub(crate) fn write(
         Mode::Named(CostReason::Slow(n)) => format!("mode named slow {n}\n"),
         Mode::Named(CostReason::Home) => "mode named home 0\n".to_owned(),
     };
+    out.push_str("special\n");
     uncovered.sort();
     // Repositories are needed to reconstruct the rules, so all are listed.
     let listed =
@@ -75,7 +104,24 @@ pub(crate) fn write(
     for path in vanished.iter().take(VANISHED) {
         out.push_str(&format!("vanished {}\n", names::escape(path)));
     }
+    write_watched(watched, &mut out);
     out
+}
+
+fn write_watched(watched: &Watched, out: &mut String) {
+    // In an older snapshot ignored files are not covered.
+    if !watched.over {
+        out.push_str("ignored\n");
+    }
+    for path in &watched.folders {
+        out.push_str(&format!("scanned {}\n", names::escape(path)));
+    }
+    for (path, stamp) in &watched.stamps {
+        out.push_str(&format!("stamp {stamp} {}\n", names::escape(path)));
+    }
+    for path in &watched.partly {
+        out.push_str(&format!("partly {}\n", names::escape(path)));
+    }
 }
 
 /// Parses notes. Unknown lines are skipped: a later version may add some.
@@ -84,6 +130,7 @@ pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> SnapshotNotes 
         Snapshot { id, tree, time: Time(millis), mode: Mode::Full, uncovered: Vec::new(), more: 0 };
     let mut named = Vec::new();
     let (mut attributes, mut vanished) = (None, Vec::new());
+    let (mut watched, mut special) = (Watched::unknown(), false);
     for line in notes.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
@@ -106,8 +153,15 @@ pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> SnapshotNotes 
             ["attributes", object] => attributes = object.parse().ok(),
             ["vanished", path] => vanished.extend(names::unescape(path)),
             ["named", path] => named.extend(names::unescape(path)),
+            ["special"] => special = true,
+            ["ignored"] => watched.over = false,
+            ["scanned", path] => watched.folders.extend(names::unescape(path)),
+            ["stamp", stamp, path] => {
+                watched.stamps.extend(names::unescape(path).map(|path| (path, (*stamp).to_owned())));
+            }
+            ["partly", path] => watched.partly.extend(names::unescape(path)),
             _ => {}
         }
     }
-    SnapshotNotes { snapshot, named, attributes, vanished }
+    SnapshotNotes { snapshot, named, attributes, vanished, watched, special }
 }

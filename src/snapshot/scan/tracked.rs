@@ -134,7 +134,7 @@ fn with_own(rules: &Arc<Rules>, dir: Option<&Dir>, here: &Path) -> Arc<Rules> {
 
 fn child<'a>(dir: &'a Dir, name: &[u8]) -> Option<&'a Dir> {
     match dir.at(name).ok().map(|i| &dir.nodes[i].1) {
-        Some(Node::Dir(inner)) => Some(inner),
+        Some(Node::Dir(inner)) => Some(inner.as_ref()),
         _ => None,
     }
 }

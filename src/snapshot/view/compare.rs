@@ -1,6 +1,7 @@
 //! Differences between two snapshots.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use tiller_protocol::names::is_temporary;
@@ -12,7 +13,9 @@ use crate::objects::id::{Id, Sort};
 use crate::objects::object::{self, Entry, FolderEntry, Kind};
 use crate::report::{Reason, Uncovered};
 use crate::restore::goal::Step;
+use crate::scan::ignored;
 use crate::shadow::Shadow;
+use crate::view::View;
 
 /// How a path changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,24 @@ pub struct FileDiff {
     pub after: Option<Entry>,
 }
 
+/// A change of a file of which one of two snapshots has no content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnkeptChange {
+    pub path: PathBuf,
+    /// Why it is not covered.
+    pub reason: Reason,
+    /// [`Change::Added`], [`Change::Deleted`] or [`Change::Modified`].
+    pub change: Change,
+}
+
+impl UnkeptChange {
+    /// Whether content was lost that was no program's log and no build output.
+    pub fn is_loss(&self) -> bool {
+        let name = self.path.file_name().unwrap_or_default().as_bytes();
+        self.change != Change::Added && !ignored::is_log(name) && !ignored::is_output(name)
+    }
+}
+
 /// A path with its two states.
 pub(crate) type Pair = (Vec<u8>, Option<Entry>, Option<Entry>);
 
@@ -49,7 +70,7 @@ impl Shadow {
     pub fn compare(&self, a: Id, b: Id) -> Result<Vec<FileDiff>> {
         let (before, after) = (self.view(a)?, self.view(b)?);
         let mut diffs = Vec::new();
-        for (path, old, new) in pairs(&self.objects, before.tree(), after.tree())? {
+        for (path, old, new) in with_attributes(between(&self.objects, &before, &after)?, &before, &after)? {
             let change = match (old, new) {
                 (None, Some(_)) if !before.looked_at(&path)? => Change::Unknown,
                 (Some(_), None) if !after.looked_at(&path)? => Change::Unknown,
@@ -80,13 +101,59 @@ impl Shadow {
             .collect())
     }
 
+    /// Changes between `a` and `b` of files of which one of them has no content, sorted by path: deleted, overwritten or new
+    /// ones. A folder whose files are no longer covered stands for them.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn unkept(&self, a: Id, b: Id) -> Result<Vec<UnkeptChange>> {
+        let (before, after) = (self.view(a)?, self.view(b)?);
+        let mut found: BTreeMap<Vec<u8>, (Reason, Change)> = BTreeMap::new();
+        for lost in self.vanished(a, b)? {
+            found.insert(lost.path.as_os_str().as_bytes().to_vec(), (lost.reason, Change::Deleted));
+        }
+        let (old, new) = (&before.kept.watched, &after.kept.watched);
+        for (path, stamp) in &old.stamps {
+            let Some(reason) = before.uncovered(path) else { continue };
+            let change = match new.stamps.get(path) {
+                Some(now) if now == stamp => continue,
+                Some(_) => Change::Modified,
+                None if after.entry(path)?.is_some() => Change::Modified,
+                None if reason == Reason::OtherDisk && after.watches(path) => Change::Deleted,
+                None => continue,
+            };
+            found.entry(path.clone()).or_insert((reason, change));
+        }
+        for path in new.stamps.keys().filter(|path| !old.stamps.contains_key(*path)) {
+            let Some(reason) = after.uncovered(path) else { continue };
+            let absent =
+                if reason == Reason::OtherDisk { before.watches(path) } else { before.looked_at(path)? };
+            if before.entry(path)?.is_some() {
+                found.insert(path.clone(), (reason, Change::Modified));
+            } else if absent {
+                found.insert(path.clone(), (reason, Change::Added));
+            }
+        }
+        for (path, was, now) in between(&self.objects, &before, &after)? {
+            if was.is_some()
+                && now.is_none()
+                && let Some(left_out) = after.left_out(&path)
+            {
+                found.entry(left_out.to_vec()).or_insert((Reason::Ignored, Change::Modified));
+            }
+        }
+        let all = found.into_iter();
+        Ok(all
+            .map(|(path, (reason, change))| UnkeptChange { path: names::path(&path), reason, change })
+            .collect())
+    }
+
     /// Paths that `a` did not cover and that do not exist in `b`. A repository stands for its history. Ignored paths:
     /// those that were deleted between `b` and the snapshot before it.
     ///
     /// # Errors
     /// When one of them cannot be read.
-    pub fn vanished(&self, a: Id, b: Id) -> Result<Vec<Uncovered>> {
-        use std::os::unix::ffi::OsStrExt;
+    pub(crate) fn vanished(&self, a: Id, b: Id) -> Result<Vec<Uncovered>> {
         let (view, after) = (self.view(a)?, self.view(b)?);
         let mut gone = Vec::new();
         for lost in &view.kept.snapshot.uncovered {
@@ -101,10 +168,12 @@ impl Shadow {
             }
         }
         for path in &after.kept.vanished {
-            if view.entry(path)?.is_none() && after.entry(path)?.is_none() {
+            let told = gone.iter().any(|u| u.path.as_os_str().as_bytes() == path);
+            if !told && view.entry(path)?.is_none() && after.entry(path)?.is_none() {
                 gone.push(Uncovered { path: names::path(path), reason: Reason::Ignored });
             }
         }
+        gone.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(gone)
     }
 
@@ -162,6 +231,49 @@ pub(crate) fn change(old: Option<Entry>, new: Option<Entry>) -> Change {
         (Some(a), Some(b)) if a.id == b.id || a.kind == Kind::Folder => Change::Mode,
         _ => Change::Modified,
     }
+}
+
+/// All paths that differ between two snapshots, sorted. Sticky and set-ID bits count where both know them.
+pub(crate) fn between(objects: &Objects, a: &View<'_>, b: &View<'_>) -> Result<Vec<Pair>> {
+    let mut all = pairs(objects, a.tree(), b.tree())?;
+    if !(a.kept.special && b.kept.special) {
+        let bits = |e: &Option<Entry>| e.map(|e| Entry { mode: e.mode & 0o777, ..e });
+        let folders =
+            |x: &Entry, y: &Entry| x.kind == Kind::Folder && y.kind == Kind::Folder && x.mode == y.mode;
+        all.retain(|(_, old, new)| {
+            let (old, new) = (bits(old), bits(new));
+            old != new && !old.zip(new).is_some_and(|(old, new)| folders(&old, &new))
+        });
+    }
+    Ok(all)
+}
+
+/// Adds to the differences of two snapshots the paths of which only attributes or access lists differ.
+pub(crate) fn with_attributes(mut all: Vec<Pair>, a: &View<'_>, b: &View<'_>) -> Result<Vec<Pair>> {
+    let told: BTreeSet<Vec<u8>> = all.iter().map(|(path, ..)| path.clone()).collect();
+    all.extend(attributes_between(a, b)?.into_iter().filter(|(path, ..)| !told.contains(path)));
+    all.sort_by(|x, y| x.0.cmp(&y.0));
+    Ok(all)
+}
+
+/// The paths in both snapshots whose attributes or access lists differ.
+pub(crate) fn attributes_between(a: &View<'_>, b: &View<'_>) -> Result<Vec<Pair>> {
+    let mut all = Vec::new();
+    if a.kept.attributes == b.kept.attributes {
+        return Ok(all);
+    }
+    let (Some(old), Some(new)) = (a.attributes()?, b.attributes()?) else { return Ok(all) };
+    for path in old.keys().chain(new.keys().filter(|path| !old.contains_key(*path))) {
+        if old.get(path).zip(new.get(path)).is_some_and(|(old, new)| old.same(new)) {
+            continue;
+        }
+        let (Some(x), Some(y)) = (a.entry(path)?, b.entry(path)?) else { continue };
+        // An earlier version stored those of files only.
+        if x.kind == y.kind && (x.kind != Kind::Folder || (a.kept.special && b.kept.special)) {
+            all.push((path.clone(), Some(x), Some(y)));
+        }
+    }
+    Ok(all)
 }
 
 /// All paths that differ between two trees, sorted.

@@ -5,16 +5,21 @@ pub(crate) mod text;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::error::Result;
+use tiller_fs::Attributes;
+
+use crate::error::{Result, SnapshotError};
 use crate::names;
 use crate::objects::Objects;
 use crate::objects::id::{Id, Sort};
 use crate::objects::object::{Entry, FolderEntry, Kind};
 use crate::report::{Mode, Reason};
+use crate::scan::beside;
+use crate::scan::ignored;
 use crate::scan::notes::SnapshotNotes;
 use crate::scan::rules::{self, Rules};
 use crate::shadow::Shadow;
@@ -56,7 +61,6 @@ pub(crate) struct View<'a> {
 
 impl Shadow {
     pub(crate) fn view(&self, id: Id) -> Result<View<'_>> {
-        use std::os::unix::ffi::OsStrExt;
         let kept = self.kept(id)?;
         let paths = |repositories: bool| -> Vec<Vec<u8>> {
             let all = kept.snapshot.uncovered.iter();
@@ -134,21 +138,52 @@ impl View<'_> {
         if self.kept.snapshot.mode != Mode::Full {
             return Ok(self.kept.named.iter().any(|n| names::within(path, n)));
         }
-        Ok(self.kept.named.iter().any(|n| n == path) || !self.ignored(path)?)
+        Ok(self.kept.named.iter().any(|n| n == path) || self.scanned(path)?)
     }
 
-    /// Whether the snapshot's own ignore files ignore a path.
-    fn ignored(&self, path: &[u8]) -> Result<bool> {
+    /// The attributes of its files and folders; `None`: they are not all known.
+    pub(crate) fn attributes(&self) -> Result<Option<HashMap<Vec<u8>, Attributes>>> {
+        let Some(object) = self.kept.attributes else { return Ok(Some(HashMap::new())) };
+        match self.objects.read(&object, Sort::Content) {
+            Ok(data) => Ok(beside::is_complete(&data).then(|| beside::read(&data))),
+            Err(SnapshotError::Missing(_) | SnapshotError::Damaged { .. }) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Why a path is not covered, when it or a folder above it is listed.
+    pub(crate) fn uncovered(&self, path: &[u8]) -> Option<Reason> {
+        self.kept.snapshot.uncovered(&names::path(path))
+    }
+
+    /// Whether all files of the mount that the path is below have stamps.
+    pub(crate) fn watches(&self, path: &[u8]) -> bool {
+        self.uncovered(path) == Some(Reason::OtherDisk)
+            && !self.kept.watched.partly.iter().any(|mount| names::within(path, mount))
+    }
+
+    /// The ignored folder above a path that is not scanned because it has too many files.
+    pub(crate) fn left_out(&self, path: &[u8]) -> Option<&[u8]> {
+        let all = self.kept.snapshot.uncovered.iter().filter(|u| u.reason == Reason::Ignored);
+        let mut all = all.map(|u| u.path.as_os_str().as_bytes());
+        all.find(|u| names::within(path, u))
+    }
+
+    /// Whether a complete scan at that time looked at the path: it was not ignored, or is no build output.
+    fn scanned(&self, path: &[u8]) -> Result<bool> {
         let parts: Vec<&[u8]> = names::parts(path).collect();
         let mut here = Vec::new();
         for (i, part) in parts.iter().enumerate() {
             let rules = self.rules(&here)?;
             here = names::join(&here, part);
-            if rules.ignores(&rules::absolute(self.workspace, &here), i + 1 < parts.len()) {
-                return Ok(true);
+            let folder = i + 1 < parts.len();
+            if rules.ignores(&rules::absolute(self.workspace, &here), folder) {
+                let seen = &self.kept.watched;
+                let kept = if folder { seen.folders.contains(&here) } else { !seen.over };
+                return Ok(kept && !parts[i..].iter().any(|part| ignored::is_output(part)));
             }
         }
-        Ok(false)
+        Ok(true)
     }
 
     /// The rules of a folder at that time.

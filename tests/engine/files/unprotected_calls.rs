@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{AskBody, AskReply, Decision};
+use tiller_protocol::{AskBody, AskReply, Decision, RestoreWhat};
 
-use crate::files::checkpoints::keeps;
+use crate::files::checkpoints::{back, keeps, messages, preview, session_command};
 use crate::rig::*;
 use crate::turns::questions::permission;
 use tiller_engine::EngineConfig;
@@ -201,4 +201,34 @@ async fn the_old_content_of_a_file_that_no_state_covers_is_kept() {
     // A file that a state covers needs no copy.
     assert_eq!(copy_of(&place, "notes").as_deref(), Some("the person's own\n"));
     rig.quit().await;
+}
+
+/// A command that overwrites files of which no content is kept is followed by a notice with their names; a small file that
+/// git ignores comes back like any other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_command_overwrites_comes_back_or_is_named() {
+    let place = Place::new();
+    place.file(".gitignore", ".env\n*.bin\n*.log\n");
+    place.file(".env", "KEY=mine\n");
+    place.file("dev.log", "started\n");
+    place.file("data.bin", &"0".repeat(300 << 10));
+    let command = "echo x > .env; echo x > data.bin; echo more >> dev.log";
+    let fake = Fake::with(move |n, _| match n {
+        0 => calls(&[("c0", "terminal", json!({ "command": command }))]),
+        _ => says("Done."),
+    });
+    let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
+    rig.submit("overwrite them");
+    let notice = rig.notice("undo cannot restore them").await;
+    assert!(notice.message.ends_with(": data.bin (ignored by git)"), "{}", notice.message);
+    let message = messages(&mut rig).await[0];
+    let shown = preview(&mut rig, message).await;
+    let files: Vec<&str> = shown.files.iter().map(|f| f.path.as_str()).collect();
+    assert_eq!(files, [".env"]);
+    for path in ["data.bin", "dev.log"] {
+        assert!(shown.left.iter().any(|l| l.starts_with(&format!("{path}: "))), "{path}: {:?}", shown.left);
+    }
+    let told = session_command(&mut rig, back(message, RestoreWhat::Files)).await;
+    assert!(told.starts_with(".env was restored") && told.contains("data.bin"), "{told}");
+    assert_eq!(place.read(".env"), "KEY=mine\n");
 }

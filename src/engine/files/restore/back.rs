@@ -11,7 +11,7 @@ use tiller_protocol::{
 };
 use tiller_snapshot::{
     Answer, Change, Conflict, Entry, FileDiff, Goal, Id, Item, Kind, Plan, RestoreResult, Shadow, SkipReason,
-    SnapshotError, Step, TextChange,
+    SnapshotError, Step, TextChange, UnkeptChange,
 };
 use tiller_store::{Result, StepOf, StepRow, Store};
 
@@ -223,6 +223,16 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time, listed: 
         notes,
         messages: None,
     }
+}
+
+/// A file that is not covered, with what happened to it and why it is not covered.
+pub(crate) fn unkept(change: &UnkeptChange) -> String {
+    let what = match change.change {
+        Change::Added => "new, ",
+        Change::Deleted => "deleted, ",
+        _ => "",
+    };
+    format!("{} ({what}{})", shown(&change.path), change.reason)
 }
 
 /// The files of a difference, for a row of the log.

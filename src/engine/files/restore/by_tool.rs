@@ -44,7 +44,15 @@ fn name_moment(core: &mut Core, name: &str, call: String) -> Result<String, Stri
     let kept = keeper.submit(move |s| {
         let after = s.snapshot()?;
         let others = watched.others(s, &after, StepOf::OthersBeforeCall(call));
-        Ok(KeptState { others, before: None, began: None, after, files: Vec::new(), open: None })
+        Ok(KeptState {
+            others,
+            before: None,
+            began: None,
+            after,
+            files: Vec::new(),
+            unkept: Vec::new(),
+            open: None,
+        })
     });
     // Its row must precede later ones, so the entry's id is made now.
     let entry = EntryId::fresh(&*core.services.ids, core.services.clock.now());
