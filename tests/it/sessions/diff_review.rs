@@ -113,6 +113,7 @@ fn by_command(cols: u16, lines: u16) {
     assert_eq!((place.read("a.txt"), place.read("b.txt")), ("one\ntwo\nthree\n".into(), "1\n".into()));
     idle(&term);
     say(&mut term, "/redo");
+    term.wait("that they changed again", |s| crate::screen::words(s).contains("Redone: turn: change both"));
     wait("both changed again", || place.read("a.txt").contains("TWO") && place.read("b.txt").len() > 20);
     idle(&term);
     term.keys("\x04");
@@ -122,6 +123,7 @@ fn by_command(cols: u16, lines: u16) {
     term.wait("the stored figures", |s| line_with(s, &["2 files", "+13 −1"]));
     idle(&term);
     say(&mut term, "/undo");
+    term.wait("which files", |s| crate::screen::words(s).contains("Undone: turn: change both; 2 files"));
     wait("both as they were", || place.read("a.txt") == "one\ntwo\nthree\n" && place.read("b.txt") == "1\n");
     idle(&term);
     term.keys("\x04");
