@@ -233,6 +233,10 @@ impl Confined {
                 launch.env.push((name.clone(), value.clone()));
             }
         }
+        if self.policy.profile == Profile::Read && self.method == Method::Bubblewrap {
+            // What is seen are mounts: git would not look for a repository around the workspace.
+            launch.env.push(("GIT_DISCOVERY_ACROSS_FILESYSTEM".into(), "1".into()));
+        }
         launch.env.retain(|(name, _)| name != "TMPDIR");
         launch.env.push(("TMPDIR".into(), self.policy.scratch.display().to_string()));
         if let Some(port) = port {
