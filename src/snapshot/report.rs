@@ -54,7 +54,7 @@ impl Default for Limits {
 /// What a snapshot covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// All files that git would not ignore, and named files.
+    /// All files that git would not ignore, small ones that it ignores (no build output), and named files.
     Full,
     /// Named files only, because a complete scan would cost too much.
     Named(CostReason),
@@ -106,7 +106,7 @@ pub enum Reason {
     OtherDisk,
     /// A repository in the workspace: its files are covered, its history (`.git`) is not.
     Repository,
-    /// Ignored by git. Such paths are listed only when they were deleted.
+    /// Ignored by git, and a log, too large, or a folder of too many files. Build output is listed only when it was deleted.
     Ignored,
 }
 
@@ -149,7 +149,7 @@ pub struct Snapshot {
     pub tree: Id,
     pub time: Time,
     pub mode: Mode,
-    /// Paths that it does not hold, sorted. Ignored files are not listed.
+    /// Paths that it does not hold, sorted. Build output that git ignores is not listed.
     pub uncovered: Vec<Uncovered>,
     /// Number of further paths.
     pub more: usize,

@@ -237,7 +237,7 @@ pub fn files(
             Change::Added => {
                 format!("{path} exists only on the right, and its content was not kept: {reason}")
             }
-            _ => format!("{path} differs, and its content was not kept on both sides: {reason}"),
+            _ => format!("{path} differs, and one of its contents at least was not kept: {reason}"),
         });
     }
     if unkept.len() > UNKEPT {

@@ -243,9 +243,8 @@ pub(crate) fn record(
         match kept {
             Ok(KeptState { others, before, began, after, files, unkept, open }) => {
                 let lost: Vec<UnkeptChange> = unkept.into_iter().filter(UnkeptChange::is_loss).collect();
-                if !lost.is_empty() {
-                    let _ = tx.send(Msg::Files(FilesMsg::Unkept(lost))).await;
-                }
+                let lost = (!lost.is_empty()).then(|| Msg::Files(FilesMsg::Unkept(lost)));
+                let lost = lost.and_then(|message| send_now(&tx, message));
                 // A call that changed nothing is no step.
                 let own = (before != Some(after.id)).then(|| StepRow {
                     id: 0,
@@ -264,7 +263,7 @@ pub(crate) fn record(
                 let rows: Vec<StepRow> = others.into_iter().chain(own).collect();
                 let put = put(&store, session, keeper.as_ref(), rows).await;
                 // A full inbox delays the message; rows do not wait for it, since the inbox is not read at the end.
-                if let Some(message) = waits {
+                for message in waits.into_iter().chain(lost) {
                     let _ = tx.send(message).await;
                 }
                 match put {
