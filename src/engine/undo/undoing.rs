@@ -20,8 +20,8 @@ use crate::session::load::blocking;
 use crate::session::msg::BranchChange;
 use crate::undo::{self, Next};
 
-/// Why files cannot be taken back.
-const NO_SNAPSHOTS: &str = "no snapshots are kept for this folder, so /undo takes back no files: set snapshots.enabled to true in \
+/// The refusal where files cannot be undone.
+const NO_SNAPSHOTS: &str = "no snapshots are kept for this folder, so /undo restores no files: set snapshots.enabled to true in \
 config.toml and restart";
 
 pub(crate) fn undo_op(core: &mut Core, client: ClientId, cause: CommandId, redo: bool) {

@@ -207,7 +207,7 @@ fn listed(folder: &Path) -> Vec<(OsString, bool)> {
         .collect()
 }
 
-/// Names that lead to the descriptors of whoever opens them. Those of a command are not known here, and never this process's.
+/// Names that lead to the descriptors of the process that opens them: of a command, not of this one.
 const STREAMS: [&str; 4] = ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
 /// Resolves links of the longest part that exists. A link that leads nowhere is followed by hand, so

@@ -1,6 +1,6 @@
 //! The folders of a workspace, and which of them git takes for repositories.
 //!
-//! A folder that was read is read again only when its time of change is another one: nobody can set that. So a look costs
+//! A folder that was read is read again only when its time of change is another one: no program can set that. So a look costs
 //! one question for each folder, however many files lie in them.
 
 use std::collections::{HashMap, VecDeque};

@@ -102,7 +102,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether a folder holds what is nobody's project alone.
+    /// True for a folder that holds more than a project.
     fn is_too_high(&self, folder: &Path) -> bool {
         folder.parent().is_none()
             || self.home.is_some_and(|home| home.starts_with(folder))

@@ -91,7 +91,7 @@ fn more(policy: &Policy) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = tools::SYSTEM.iter().map(PathBuf::from).collect();
     all.extend(reads.tools.iter().cloned());
     all.extend(
-        reads.tools.iter().filter(|path| is_of_git(path)).flat_map(|path| crate::git_files::named(path)),
+        reads.tools.iter().filter(|path| is_of_git(path)).flat_map(|path| super::git_files::named(path)),
     );
     all.extend(reads.project.iter().cloned());
     all.extend(project::submodule(&policy.workspace));

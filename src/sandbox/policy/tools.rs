@@ -223,7 +223,7 @@ fn programs(folder: PathBuf, home: Option<&Path>) -> Vec<PathBuf> {
         return Vec::new();
     }
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    // Beside `~/bin` and `~/.local/bin` stands what is nobody's installation.
+    // The folders beside `~/bin` and `~/.local/bin` belong to no installation.
     let own = |above: &&Path| Some(*above) != home && !above.ends_with(".local");
     let mut all: Vec<PathBuf> = match (folder.parent().filter(own), name) {
         (Some(installation), "bin" | "sbin" | "shims") => {

@@ -199,7 +199,7 @@ impl Judge {
                     note: Some(Note::linked(BlockedKind::Write, &path)),
                 });
             }
-            self.touched.add(&path, false);
+            self.touch(&path, false);
             return Ok(fd);
         }
         let only_reads = flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY;
@@ -245,7 +245,7 @@ impl Judge {
                 return Err(Errno::PERM.into());
             }
             let path = path_of(file)?;
-            self.touched.add(&path, false);
+            self.touch(&path, false);
             // A file that is elsewhere too is judged when it is opened for writing.
             if !(is_unnamed(&path, &now) || self.scope.contains(&path)) {
                 return Err(Refused {
@@ -283,7 +283,7 @@ impl Judge {
     fn may_make(&self, entry: &Entry, folder: bool) -> Result<(), Refused> {
         let full = entry.path()?;
         if self.scope.contains(&full) && (folder || !self.scope.is_above_protected(&full)) {
-            self.touched.add(&full, folder);
+            self.touch(&full, folder);
             return Ok(());
         }
         let note = folder_allows(entry).then(|| Note::path(BlockedKind::Create, &full));

@@ -29,8 +29,8 @@ pub(crate) struct Judge {
     pub(super) watch: CommandWatch,
     pub(super) losses: Mutex<Losses>,
     pub(super) links: LinksOut,
-    /// Of a program that stays.
-    pub(super) touched: Arc<Touched>,
+    /// `None`: the command is compared after it.
+    pub(super) touched: Option<Arc<Touched>>,
     /// `None`: the command may listen and connect as it likes, or has no sockets at all.
     sockets: Option<Sockets>,
 }
@@ -59,7 +59,7 @@ impl Judge {
         let scope = Scope::new(policy, method);
         let sockets = Sockets::new(policy, scope.namespaces, servers);
         let (losses, links) = (Mutex::new(Losses::new(policy)), LinksOut::new(policy));
-        let touched = Arc::default();
+        let touched = policy.stays.then(Arc::default);
         Self { scope, watch: watch.clone(), losses, links, touched, sockets }
     }
 
@@ -108,6 +108,13 @@ impl Judge {
     fn performs(&self, file: &FileCall) -> bool {
         matches!(self.scope.profile, Profile::Workspace | Profile::Floor)
             && matches!(file.kind, BlockedKind::Remove | BlockedKind::Rename)
+    }
+
+    /// Notes a path that a program which stays makes or writes.
+    pub(super) fn touch(&self, path: &Path, folder: bool) {
+        if let Some(touched) = &self.touched {
+            touched.add(path, folder);
+        }
     }
 
     /// Whether this process opens or makes the name in the caller's place: what is judged is what is changed.

@@ -54,7 +54,7 @@ use decide::Judge;
 
 /// Of the thread, in bytes.
 const STACK: usize = 512 << 10;
-/// A program that changes nothing for so long is quiet, in nanoseconds.
+/// Nanoseconds without a change after which a program is quiet.
 const QUIET: i64 = 300_000_000;
 /// After this time repositories are compared though the program goes on.
 const BUSY: Duration = Duration::from_secs(2);
@@ -78,9 +78,9 @@ pub(crate) fn start(
             judge.watch.supervised();
             let listener = Arc::new(listener);
             // The program waits meanwhile.
-            let touched = &judge.touched;
-            let mut repositories =
-                compares.and_then(|(policy, place)| Comparison::new(&policy, place, touched));
+            let mut repositories = compares
+                .zip(judge.touched.as_ref())
+                .and_then(|((policy, place), touched)| Comparison::new(&policy, place, touched));
             serve(&listener, repositories.as_mut(), |call| judge.decide(call, &listener));
             if let Some(repositories) = &mut repositories {
                 repositories.compare();

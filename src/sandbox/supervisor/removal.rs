@@ -115,10 +115,8 @@ impl Judge {
         if !listener.waits(call.id) {
             return Err(Errno::INTR.into());
         }
-        if self.scope.stays {
-            self.touched.add(&new_path, state.folder);
-            self.touched.add(&old_path, exchange && replaced.is_some_and(|replaced| replaced.folder));
-        }
+        self.touch(&new_path, state.folder);
+        self.touch(&old_path, exchange && replaced.is_some_and(|replaced| replaced.folder));
         Ok(renameat_with(&old.folder, old.spelled(), &new.folder, new.spelled(), flags)?)
     }
 

@@ -82,8 +82,8 @@ impl Shadow {
     }
 
     /// The differences that the calls of one turn made together, sorted by path: each path from its state before the first
-    /// step that changed it to its state after the last one. A path that is as it was is none of them, and what others
-    /// changed between two steps is none either, except in a path that a step changed too.
+    /// step that changed it to its state after the last one. A path that is as it was is left out, and so is what
+    /// others changed between two steps, except in a path that a step changed too.
     ///
     /// # Errors
     /// When one of the states cannot be read.
