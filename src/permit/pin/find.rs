@@ -175,7 +175,7 @@ impl<'a> Search<'a> {
                     .get_or_insert_with(|| format!("it runs {}, which may lie in node_modules", word.text));
             }
             Runs::Unknown if self.unknown_runs => {
-                self.open(format!("it runs {}, of which is not known what it runs", part.base()));
+                self.open(format!("it runs {}, and it is not known what that runs", part.base()));
             }
             Runs::Unknown => {}
         }
