@@ -9,7 +9,7 @@ use tiller_shell::invisibles;
 /// Longest line of detail, in characters; of an own command, its description and each command line that it runs.
 const MAX_DETAIL: usize = 120;
 /// Command lines of an own command that are shown; the number of the others is.
-const MAX_RUNS: usize = 40;
+pub(super) const MAX_RUNS: usize = 40;
 
 /// Returns one line of what the file would do.
 pub(super) fn detail(kind: &TrustKind, text: &str, tools: &ToolCatalog) -> String {

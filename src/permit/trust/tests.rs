@@ -1,3 +1,4 @@
+use super::detail::MAX_RUNS;
 use super::*;
 use std::os::unix::fs::symlink;
 
