@@ -154,7 +154,7 @@ pub(crate) fn texts(core: &Core, named: Vec<NamedText>) -> Texts {
 /// What the list offers for these letters; `None`: nothing.
 pub(crate) fn offers(core: &Core, text: &str) -> Option<MentionSearch> {
     let text = text.to_lowercase();
-    if !text.is_empty() && DIFF.starts_with(&text) {
+    if text.len() >= LETTERS && DIFF.starts_with(&text) {
         let diff = last_diff(core);
         let mention = |diff: String| Mention {
             kind: MentionKind::Described("what the last turn changed".into()),

@@ -232,17 +232,24 @@ fn on_another_mount_in_a_namespace() {
     let work = top.join("work");
     let clock = Arc::new(tiller_protocol::SystemClock::default());
     let mut s = Shadow::open(&work, &top.join("store"), Limits::default(), clock).unwrap();
-    for (way, command) in WAYS {
-        fs::write(work.join("other"), "other\n").unwrap();
-        fs::write(work.join("mnt/d/f"), "0000\n").unwrap();
-        let before = s.snapshot().unwrap();
-        assert_eq!(before.uncovered(Path::new("mnt/d/f")), Some(Reason::OtherDisk));
-        sh(&work, &command.replace("$F", "mnt/d/f"));
-        let step = Step { before: before.id, after: s.snapshot().unwrap().id };
-        assert_eq!(unkept(&s, step), [("mnt/d/f".to_owned(), Reason::OtherDisk, Change::Modified)], "{way}");
-        let plan = s.plan(&Goal::back(step.before, vec![step])).unwrap();
-        let line = "mnt/d/f: it changed and its earlier content was not kept: on another file system";
-        assert!(left(&plan).contains(&line.to_owned()), "{way}: {:?}", left(&plan));
+    for rules in ["", "mnt/\n"] {
+        fs::write(work.join(".gitignore"), rules).unwrap();
+        for (way, command) in WAYS {
+            fs::write(work.join("other"), "other\n").unwrap();
+            fs::write(work.join("mnt/d/f"), "0000\n").unwrap();
+            let before = s.snapshot().unwrap();
+            assert_eq!(before.uncovered(Path::new("mnt/d/f")), Some(Reason::OtherDisk));
+            sh(&work, &command.replace("$F", "mnt/d/f"));
+            let step = Step { before: before.id, after: s.snapshot().unwrap().id };
+            assert_eq!(
+                unkept(&s, step),
+                [("mnt/d/f".to_owned(), Reason::OtherDisk, Change::Modified)],
+                "{way}"
+            );
+            let plan = s.plan(&Goal::back(step.before, vec![step])).unwrap();
+            let line = "mnt/d/f: it changed and its earlier content was not kept: on another file system";
+            assert!(left(&plan).contains(&line.to_owned()), "{way}: {:?}", left(&plan));
+        }
     }
     let before = s.snapshot().unwrap().id;
     sh(&work, "rm mnt/d/f; echo 1 > mnt/new");

@@ -270,7 +270,7 @@ impl Scan<'_> {
             return Ok(left_out);
         }
         Ok(match node {
-            Node::Dir(_) => Some(node),
+            Node::Dir(_) | Node::Skip(_, Reason::OtherDisk) => Some(node),
             _ => left_out,
         })
     }
@@ -285,14 +285,17 @@ impl OpenFolder<'_> {
             Node::Leaf(_) => false,
             Node::Skip(stamp, _) => stamp.file_type() == FileType::Directory,
         };
+        // Most names are unchanged: the path is only built where it is needed.
+        let by_rules = || {
+            let path = names::join(self.path, name);
+            self.rules.ignores(&rules::absolute(scan.workspace, &path), is_dir)
+        };
         self.new.kept
             || match prev {
+                // A mount is looked at though git ignores it; what stands there without one, as the rules say.
+                Some(Node::Skip(_, Reason::OtherDisk)) | None => by_rules(),
                 Some(prev) if self.same_rules && was_dir(prev) == is_dir => prev.is_ignored(),
-                // Most names are unchanged: the path is only built where it is needed.
-                _ => {
-                    let path = names::join(self.path, name);
-                    self.rules.ignores(&rules::absolute(scan.workspace, &path), is_dir)
-                }
+                Some(_) => by_rules(),
             }
     }
 

@@ -114,9 +114,12 @@ impl Shadow {
         }
         let (old, new) = (&before.kept.watched, &after.kept.watched);
         for (path, stamp) in &old.stamps {
+            let now = new.stamps.get(path);
+            if now == Some(stamp) {
+                continue;
+            }
             let Some(reason) = before.uncovered(path) else { continue };
-            let change = match new.stamps.get(path) {
-                Some(now) if now == stamp => continue,
+            let change = match now {
                 Some(_) => Change::Modified,
                 None if after.entry(path)?.is_some() => Change::Modified,
                 None if reason == Reason::OtherDisk && after.watches(path) => Change::Deleted,

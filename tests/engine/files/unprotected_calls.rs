@@ -1,8 +1,10 @@
 //! Calls whose files could not be kept: nothing runs without the user's knowledge that it cannot be undone.
 
+use std::sync::Arc;
+
 use serde_json::json;
-use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{AskBody, AskReply, Decision, RestoreWhat};
+use tiller_protocol::event::{EventBody, TurnEvent, TurnStatus};
+use tiller_protocol::{AskBody, AskReply, Decision, Event, RestoreWhat};
 
 use crate::files::checkpoints::{back, keeps, messages, preview, session_command};
 use crate::rig::*;
@@ -221,6 +223,10 @@ async fn what_a_command_overwrites_comes_back_or_is_named() {
     rig.submit("overwrite them");
     let notice = rig.notice("undo cannot restore them").await;
     assert!(notice.message.ends_with(": data.bin (ignored by git)"), "{}", notice.message);
+    let is_end = |e: &Arc<Event>| matches!(e.body, EventBody::Turn(TurnEvent::TurnFinished { .. }));
+    if !rig.seen.iter().any(is_end) {
+        rig.finished().await;
+    }
     let message = messages(&mut rig).await[0];
     let shown = preview(&mut rig, message).await;
     let files: Vec<&str> = shown.files.iter().map(|f| f.path.as_str()).collect();

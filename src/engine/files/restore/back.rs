@@ -314,6 +314,10 @@ pub fn turn_of(op: &Op) -> Option<Box<TurnOp>> {
 
 /// A sentence about the result of an undo or redo.
 pub fn undone(title: &OpTitle, done: &RestoreResult, files: &[StepFile]) -> String {
+    said(title, done, &sentence(done, files))
+}
+
+fn said(title: &OpTitle, done: &RestoreResult, sentence: &str) -> String {
     let redo = title.inverse == Some(Inverse::Redo);
     let word = match (done.done.is_empty(), done.left.is_empty(), redo) {
         (true, true, false) => "There was nothing left to undo",
@@ -330,19 +334,21 @@ pub fn undone(title: &OpTitle, done: &RestoreResult, files: &[StepFile]) -> Stri
         (true, true) => ". The next redo continues with the step after it",
         _ => "",
     };
-    format!("{word}: {}; {}{on}", title.operation, sentence(done, files))
+    format!("{word}: {}; {sentence}{on}", title.operation)
 }
 
 /// As [`undone`], with the names of the files: the person may not have seen which ones the turn changed.
 pub fn turn_undone(title: &OpTitle, done: &RestoreResult, files: &[StepFile]) -> String {
-    let text = undone(title, done, files);
-    if done.done.len() < 2 {
-        return text;
+    let mut text = sentence(done, files);
+    if done.done.len() > 1 {
+        let names: Vec<String> = done.done.iter().take(SAID).map(|p| shown(p)).collect();
+        let more = done.done.len().saturating_sub(SAID);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        // Before what was left unchanged.
+        let at = text.find(';').unwrap_or(text.len());
+        text.insert_str(at, &format!(": {}{more}", names.join(", ")));
     }
-    let names: Vec<String> = done.done.iter().take(SAID).map(|p| shown(p)).collect();
-    let more = done.done.len().saturating_sub(SAID);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{text}: {}{more}", names.join(", "))
+    said(title, done, &text)
 }
 
 /// A sentence about what changed and what stayed.

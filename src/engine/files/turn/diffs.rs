@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tiller_protocol::tool::FileDiff;
 use tiller_protocol::{ChangeKind, Entry, EntryId, SessionId};
-use tiller_snapshot::{FileDiff as Diff, Shadow, SnapshotError};
+use tiller_snapshot::{Change, FileDiff as Diff, Shadow, SnapshotError};
 use tiller_store::{Health, Store};
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
@@ -102,12 +102,12 @@ impl TurnSource {
         let told = changed_paths(entries.iter().map(AsRef::as_ref));
         let covered = steps.as_ref().map(|s| s.paths.clone()).unwrap_or_default();
         match steps.map(|steps| self.before(steps)) {
-            Some(Ok(files)) => {
-                let all = files.len() + told.iter().filter(|p| !covered.contains(*p)).count();
+            Some(Ok((changed, files))) => {
+                let all = changed + told.iter().filter(|p| !covered.contains(*p)).count();
                 if all > SHOWN {
                     out.notes.push(format!("only {SHOWN} of {all} changed files are shown"));
                 }
-                for (path, was) in files.into_iter().take(SHOWN) {
+                for (path, was) in files {
                     self.file(&mut out, &entries, path, was);
                 }
                 let rest = told.into_iter().filter(|p| !covered.contains(p)).collect();
@@ -128,13 +128,16 @@ impl TurnSource {
         out
     }
 
-    /// The files that the turn changed, as they were before it.
-    fn before(&self, steps: TurnSteps) -> Result<Vec<(String, Before)>, SnapshotError> {
-        let Some(keeper) = &self.keeper else { return Ok(Vec::new()) };
+    /// The number of files that the turn changed, and the first [`SHOWN`] as they were before it.
+    fn before(&self, steps: TurnSteps) -> Result<(usize, Vec<(String, Before)>), SnapshotError> {
+        let Some(keeper) = &self.keeper else { return Ok((0, Vec::new())) };
         let read = keeper.submit(move |s| {
             let mut room = READ;
-            let all = steps.changes(s)?.into_iter().filter(|d| !is_folder(d));
-            all.map(|d| Ok((back::shown(&d.path), before_of(s, &d, &mut room)?))).collect()
+            let all: Vec<Diff> = steps.changes(s)?.into_iter().filter(|d| !is_folder(d)).collect();
+            let shown = all.iter().take(SHOWN);
+            let files: Result<_, SnapshotError> =
+                shown.map(|d| Ok((back::shown(&d.path), before_of(s, d, &mut room)?))).collect();
+            Ok((all.len(), files?))
         });
         read.blocking_recv().unwrap_or_else(|_| Err(keeper.gone()))
     }
@@ -182,7 +185,11 @@ impl TurnSource {
 fn before_of(shadow: &Shadow, diff: &Diff, room: &mut u64) -> Result<Before, SnapshotError> {
     let whole = Before::Whole(back::kind(diff.change));
     let is_file = |e: Option<tiller_snapshot::Entry>| e.is_none_or(|e| e.kind == tiller_snapshot::Kind::File);
-    if !is_file(diff.after) {
+    let too_large = |e: tiller_snapshot::Entry| Ok::<_, SnapshotError>(shadow.size(e.id)? > *room);
+    if !is_file(diff.after)
+        || diff.change == Change::Mode
+        || is_file(diff.before) && diff.before.map_or(Ok(false), too_large)?
+    {
         return Ok(whole);
     }
     Ok(match content(shadow, diff.before)? {

@@ -1,6 +1,7 @@
 //! The end of a turn: what it changed becomes a row of the log, which undo takes back, and an event.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::op::{OpChange, TurnOp};
@@ -22,6 +23,8 @@ use crate::session::load::blocking;
 const KEPT: usize = 400;
 /// Bytes of all files of one turn whose lines are counted.
 const COUNTED_IN_ALL: u64 = 64 << 20;
+/// Time after which no further lines are counted: the snapshots and the next undo wait for it.
+const COUNTING: Duration = Duration::from_millis(500);
 /// Characters of a turn's title in the log.
 const TITLE: usize = 60;
 
@@ -172,11 +175,12 @@ fn compared(shadow: &Shadow, steps: &TurnSteps) -> Result<(Vec<StepFile>, Vec<St
         steps.changes(shadow)?.into_iter().partition(is_folder);
     let mut named = back::named(&files);
     let mut room = COUNTED_IN_ALL;
+    let start = Instant::now();
     for (file, diff) in named.iter_mut().zip(&files).take(SHOWN) {
         let file_of = |e: Option<Entry>| e.filter(|e| e.kind == Kind::File);
         let size = |e: Option<Entry>| file_of(e).map_or(Ok(0), |e| shadow.size(e.id));
         let bytes = size(diff.before)?.saturating_add(size(diff.after)?);
-        if bytes <= room {
+        if bytes <= room && start.elapsed() < COUNTING {
             room -= bytes;
             *file = counted(shadow, diff);
         }
