@@ -223,6 +223,8 @@ impl Core {
     ) -> Self {
         let keeping = tokio_util::task::TaskTracker::new();
         keeping.close();
+        let restores = tokio_util::task::TaskTracker::new();
+        restores.close();
         Self {
             identity,
             crew: Box::new(crate::crew::NoCrew),
@@ -270,6 +272,8 @@ impl Core {
                 last_state: crate::files::LastState::default(),
                 failed: false,
                 keeping,
+                restores,
+                quitting: tokio_util::sync::CancellationToken::new(),
             },
             watching,
             saves: Saves::new(),

@@ -4,7 +4,8 @@
 use crate::bus::dispatch;
 use crate::context::side_call;
 use crate::crew::msg::{CrewMsg, MemberMsg};
-use crate::files::msg::FilesMsg;
+use crate::files::msg::{FilesMsg, FilesRequest};
+use crate::files::restore::by_tool;
 use crate::files::{record, restore};
 use crate::prompts::msg::PromptMsg;
 use crate::prompts::{shell_line, titles};
@@ -29,6 +30,8 @@ const TIMEOUT: Duration = Duration::from_millis(600);
 const WRITES: Duration = Duration::from_millis(1000);
 /// Time limit for tasks that wait for models.
 const TASKS: Duration = Duration::from_millis(600);
+/// Time limit for restores of files that have begun.
+const RESTORES: Duration = Duration::from_secs(30);
 /// Time limit for the tasks of agents.
 const AGENTS: Duration = Duration::from_millis(1500);
 /// Time limit for rules of answers: another process may hold their file.
@@ -119,7 +122,11 @@ impl Core {
         let compaction = self.turn.live.take().and_then(|l| l.tasks.compaction);
         let busy = self.prompts.busy.take().map(RunningJob::into_task);
         let mut tasks = std::mem::take(&mut self.lifecycle.tasks);
+        self.files.quitting.cancel();
+        let restores = self.files.restores.clone();
+        let limit = if restores.is_empty() { TASKS } else { TASKS + RESTORES };
         let all = async move {
+            restores.wait().await;
             for task in compaction.into_iter().chain(busy) {
                 task.abort();
                 // An error means that it was cancelled or had ended.
@@ -127,7 +134,7 @@ impl Core {
             }
             tasks.shutdown().await;
         };
-        let mut ended = std::pin::pin!(tokio::time::timeout(TASKS, all));
+        let mut ended = std::pin::pin!(tokio::time::timeout(limit, all));
         loop {
             tokio::select! {
                 biased;
@@ -154,6 +161,9 @@ impl Core {
             }
             Msg::Prompt(PromptMsg::LineDone(done)) => shell_line::shell_done(self, *done),
             Msg::Files(FilesMsg::RestoreReport(restored)) => restore::files_restored(self, *restored),
+            Msg::Files(FilesMsg::FilesRequest(ended @ FilesRequest::RestoreEnded { .. })) => {
+                by_tool::files_asked(self, ended);
+            }
             Msg::Crew(msg) if is_record(&msg) => self.with_crew(|crew, host| crew.message(host, msg)),
             _ => {}
         }

@@ -18,4 +18,8 @@ pub(crate) struct FilesPart {
     pub(crate) failed: bool,
     /// States that are being stored. Closed from the start, so that waiting for it waits for the present ones.
     pub(crate) keeping: tokio_util::task::TaskTracker,
+    /// Restores of files. Closed as `keeping` is.
+    pub(crate) restores: tokio_util::task::TaskTracker,
+    /// No restore begins any more.
+    pub(crate) quitting: tokio_util::sync::CancellationToken,
 }

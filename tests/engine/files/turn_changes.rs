@@ -283,3 +283,37 @@ async fn without_snapshots_a_review_has_what_the_calls_report_and_undo_says_why(
     assert!(why.message.contains("there is nothing to undo"), "{why:?}");
     assert!(why.hints.iter().any(|h| h.contains("no snapshots are kept")), "{why:?}");
 }
+
+/// The engine ends while files are restored: the row of it is in the log, so it can be undone and redone later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_undo_and_a_redo_before_the_end_are_in_the_log() {
+    let place = Place::new();
+    let names: Vec<String> = (0..300).map(|n| format!("f{n}")).collect();
+    names.iter().for_each(|name| place.file(name, "0\n"));
+    let line = format!("sed -i s/0/1/ {}", names.join(" "));
+    let fake = Fake::with(move |n, _| match n {
+        0 => calls(&[("c0", "terminal", command(&line))]),
+        n => says(&format!("Done {n}.")),
+    });
+    let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
+    rig.turn("first").await;
+    event(&mut rig).await;
+    let session = rig.session();
+    for (redo, content) in [(false, "0\n"), (true, "1\n"), (false, "0\n"), (true, "1\n")] {
+        rig.send(CommandBody::Session(SessionCommand::UndoOp { redo }));
+        // It begins once the log is on disk: then a file is another one.
+        while names.iter().all(|name| place.read(name) != content) {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        rig.quit().await;
+        let again = |p: &mut tiller_engine::EngineConfig| {
+            keeps(&place, p);
+            p.session.open = Open::Session(session);
+        };
+        rig = place.start_with(&fake, again).await;
+        assert!(names.iter().all(|name| place.read(name) == content), "redo: {redo}");
+    }
+    let said = undo(&mut rig, false).await;
+    assert!(said.starts_with("Undone: turn: first; 300 files were restored"), "{said}");
+    rig.quit().await;
+}

@@ -96,11 +96,10 @@ fn preview_for_tool(core: &mut Core, name: String, reply: ReplySender<(EntryId, 
 fn restore_for_tool(core: &mut Core, entry: EntryId, call: String, reply: ReplySender<String>) {
     let (keeper, store, session) =
         (core.services.snapshots.workspace.clone(), core.services.store.clone(), core.session.id);
-    let (tx, written, watched) = (core.tx.clone(), written::written(core), record::watched(core));
+    let (tx, watched) = (core.tx.clone(), record::watched(core));
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
     let denied = DeniedFiles::new(core);
-    core.spawn(async move {
-        written.await;
+    super::after_writes(core, async move {
         let mut back = ToolRestore { entry, call, op, title: String::new() };
         let work = async {
             let keeper = keeper.ok_or(OFF)?;

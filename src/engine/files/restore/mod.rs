@@ -188,10 +188,9 @@ pub(crate) fn restore(
         return core.refuse(client, cause, off());
     };
     let (no, store, session) = (core.next_job(), core.services.store.clone(), core.session.id);
-    let (tx, written, watched) = (core.tx.clone(), written::written(core), record::watched(core));
+    let (tx, watched) = (core.tx.clone(), record::watched(core));
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
     let done = async move {
-        written.await;
         let mut title = OpTitle::default();
         let result = async {
             let (goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
@@ -253,9 +252,8 @@ pub(crate) fn change_files(
     op: OpId,
 ) {
     let (no, session) = (core.next_job(), core.session.id);
-    let (tx, written) = (core.tx.clone(), written::written(core));
+    let tx = core.tx.clone();
     let done = async move {
-        written.await;
         let (result, title) = match work.await {
             Ok((gone, title)) => (Ok(gone), title.into()),
             Err(notice) => (Err(notice), OpTitle::default()),
@@ -268,6 +266,19 @@ pub(crate) fn change_files(
     restoring(core, no, client, cause, done);
 }
 
+/// Restores files by `work` once all states and the log are on disk. At the end of the engine one that has begun is waited for,
+/// since its row in the log makes it undoable; another one does not begin any more.
+pub(super) fn after_writes(core: &Core, work: impl Future<Output = ()> + Send + 'static) {
+    let (written, quitting) = (written::written(core), core.files.quitting.clone());
+    core.files.restores.spawn(async move {
+        tokio::select! {
+            biased;
+            () = quitting.cancelled() => {}
+            () = written => work.await,
+        }
+    });
+}
+
 /// Starts a restore as a job, so that no turn begins meanwhile. Its result is recorded even after the user stopped
 /// waiting for it.
 pub(crate) fn restoring(
@@ -277,7 +288,7 @@ pub(crate) fn restoring(
     cause: CommandId,
     work: impl Future<Output = ()> + Send + 'static,
 ) {
-    core.spawn(work);
+    after_writes(core, work);
     let wait = tokio::spawn(std::future::pending());
     core.busy_with(no, JobKind::Other { client, cause }, wait);
 }
@@ -335,6 +346,7 @@ pub(crate) fn files_restored(core: &mut Core, report: RestoreReport) {
         core.saves.push(step, nothing());
         // Another session may be open by now, if the user stopped waiting.
         if report.session != core.session.id {
+            core.saves.push(core.services.store.sessions().log(op), nothing());
             return;
         }
         let mut append = core.append();

@@ -2,7 +2,6 @@
 
 use crate::files::record;
 use crate::files::restore;
-use crate::files::written;
 use crate::undo::{Inverse, OpTitle};
 use tiller_protocol::op::TurnOp;
 use tiller_protocol::{CommandId, Notice, NoticeKind, OpId};
@@ -101,10 +100,9 @@ fn undoing_files(
         return core.refuse(client, cause, off());
     };
     let (no, session) = (core.next_job(), core.session.id);
-    let (tx, written, watched) = (core.tx.clone(), written::written(core), record::watched(core));
+    let (tx, watched) = (core.tx.clone(), record::watched(core));
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
     let done = async move {
-        written.await;
         let (mut title, mut of, mut closes) = (OpTitle::default(), None, None);
         let result = async {
             let FoundUndo { goal, root, title: name, turn } = off_thread(found).await?;
