@@ -46,8 +46,11 @@ pub fn check(folder: &Path, hooks: &schema::Hooks, trusted: &[TrustItem]) -> Che
         if let Some(path) = &gone {
             return Err(path.clone());
         }
-        changed_beside(&folder, &before, event, hook).map_or(Ok(()), Err)?;
         let now = Pins::of(&folder, &hook.command);
+        let is_pinned = |path: &str, read: bool| {
+            now.files.contains_key(path) || !read && pins.values().any(|pins| pins.files.contains_key(path))
+        };
+        changed_beside(&folder, &before, (event, hook), &is_pinned).map_or(Ok(()), Err)?;
         let Some(then) = pins.get(&hook.command) else { return Err(PROJECT.to_owned()) };
         match now.changed(then, &before) {
             None => Ok(now.held(&folder)),
@@ -63,12 +66,13 @@ fn gone(folder: &Path, before: &[TrustItem]) -> Option<String> {
     paths.find(|path| folder.join(tiller_protocol::names::path(path)).symlink_metadata().is_err()).cloned()
 }
 
-/// The file of hooks, or a file beside it that the hook is known to use, where it is not as it was trusted.
+/// The file of hooks, or a file beside it that the hook is known to use, where it is not as it was trusted. `is_pinned`: whether
+/// the pins of commands tell of a file, which was `read` here.
 fn changed_beside(
     folder: &Path,
     before: &[TrustItem],
-    event: HookEvent,
-    hook: &schema::Hook,
+    (event, hook): (HookEvent, &schema::Hook),
+    is_pinned: &dyn Fn(&str, bool) -> bool,
 ) -> Option<String> {
     let now = discover_hooks(folder);
     let hash = |path: &str| now.found.iter().find(|f| f.item.path == path).map(|f| f.item.hash.as_str());
@@ -87,6 +91,7 @@ fn changed_beside(
     let paths = now.found.iter().map(|f| &f.item).chain(before).filter(|item| item.kind == TrustKind::Hook);
     // Of what lies elsewhere its command tells.
     let beside = paths.map(|item| item.path.as_str()).filter(|path| path.starts_with(FOLDER));
+    let beside = beside.filter(|path| !is_pinned(path, now.bytes(path).is_some()));
     let mut paths = beside.filter(|path| own.concerns(path));
     paths.find(|path| hash(path) != known(path)).map(str::to_owned)
 }
@@ -132,6 +137,31 @@ mod tests {
     use tiller_protocol::ToolCatalog;
 
     use super::*;
+
+    /// A file that is too large to be loaded is pinned by its content.
+    #[test]
+    fn a_large_file_of_a_hook_is_used_until_it_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let hooks = "[[before-tool-call]]\ncommand = \".tiller/hooks/guard\"\n[[agent-end]]\ncommand = \"sh .tiller/hooks/b.sh\"\n";
+        std::fs::create_dir_all(dir.path().join(FOLDER)).unwrap();
+        std::fs::write(dir.path().join(PROJECT), hooks).unwrap();
+        std::fs::write(dir.path().join(".tiller/hooks/b.sh"), "exit 0\n").unwrap();
+        let guard = |text: &str| {
+            let text = format!("{text}\0{}", "x".repeat(300 << 10));
+            std::fs::write(dir.path().join(".tiller/hooks/guard"), text).unwrap();
+        };
+        guard("one");
+        let trusted = discover(dir.path(), &ToolCatalog::default()).items();
+        let hooks = read(hooks).unwrap();
+        let check = check(dir.path(), &hooks, &trusted);
+        let said = || {
+            let all = events(&hooks).map(|(event, hook)| check(event, hook).err().unwrap_or_default());
+            all.collect::<Vec<_>>()
+        };
+        assert_eq!(said(), ["", ""]);
+        guard("two");
+        assert_eq!(said(), [".tiller/hooks/guard", ""]);
+    }
 
     /// Each change is the concern of the hooks that use the file, and of no other one.
     #[test]

@@ -1,4 +1,4 @@
-//! What scripts of other languages than a shell's load.
+//! Signs of scripts of other languages than a shell's, by which they load or start more than what lies beside them.
 
 /// A language that is known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

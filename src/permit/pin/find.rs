@@ -9,6 +9,7 @@ use super::code::Language;
 use super::programs::{self, Runs};
 use super::words::{Places, prepared};
 use crate::hook_files;
+use crate::trust::detail::one_line;
 
 /// Largest script that is read.
 const SCRIPT: u64 = 128 << 10;
@@ -41,7 +42,10 @@ pub(super) fn command(folder: &Path, text: &str) -> Found {
 pub(super) fn program(folder: &Path, below: &str, line: &str, env: &[(String, String)]) -> Found {
     let mut search = Search::new(folder, false);
     let places = search.places(vec![folder.join(below)]);
-    // Of the words only variables are replaced.
+    // The variables of a server's words are those of the process that starts it.
+    if line.contains("${") || below.contains("${") {
+        search.open("its words hold variables");
+    }
     search.text(line, &places);
     for (name, value) in env {
         if changes_programs(name) {
@@ -62,6 +66,8 @@ struct Search<'a> {
     functions: BTreeSet<String>,
     /// Scripts that were read, each with its language.
     read: BTreeSet<(PathBuf, Language)>,
+    /// Scripts of a shell that change the folder.
+    moving: BTreeSet<PathBuf>,
 }
 
 impl<'a> Search<'a> {
@@ -72,6 +78,7 @@ impl<'a> Search<'a> {
             unknown_runs,
             functions: BTreeSet::new(),
             read: BTreeSet::new(),
+            moving: BTreeSet::new(),
         }
     }
 
@@ -85,8 +92,8 @@ impl<'a> Search<'a> {
         self.found.why.get_or_insert_with(|| why.into());
     }
 
-    /// A command line, or the text of a script.
-    fn text(&mut self, text: &str, places: &Places) {
+    /// A command line, or the text of a script. True: it changes the folder.
+    fn text(&mut self, text: &str, places: &Places) -> bool {
         let text = prepared(text, !places.script.is_empty());
         let analysis = tiller_shell::analyse(&text);
         let places = places.clone().with_folders(&analysis.folders);
@@ -107,6 +114,7 @@ impl<'a> Search<'a> {
         for part in &analysis.parts {
             self.part(part, &scope);
         }
+        !analysis.folders.is_empty()
     }
 
     fn part(&mut self, part: &Part, scope: &Scope) {
@@ -128,8 +136,13 @@ impl<'a> Search<'a> {
         for file in &files {
             self.script(file, None, &scope.places);
         }
+        if path && !guess && files.is_empty() {
+            self.open(format!("it runs {}, which is not found", program.text));
+        }
         let is_system = path && files.iter().any(|file| is_system(file)) || !path && !guess;
-        if is_system && !self.functions.contains(&part.base()) {
+        // A program that chooses what it runs does so wherever it lies.
+        let chooses = || path && matches!(programs::of(part), Runs::Open(_) | Runs::Package(_));
+        if (is_system || chooses()) && !self.functions.contains(&part.base()) {
             self.known(part, scope);
         } else if path && is_interpreter_in_folder(part) {
             self.open("it runs an interpreter of the folder");
@@ -147,33 +160,10 @@ impl<'a> Search<'a> {
     fn known(&mut self, part: &Part, scope: &Scope) {
         match programs::of(part) {
             Runs::Nothing => {}
-            Runs::Shell => {
-                let operand = part.args().iter().find(|word| !word.text.starts_with('-'));
-                let code =
-                    part.args().iter().any(|word| word.text.starts_with('-') && word.text.contains('c'));
-                match operand.filter(|_| !code) {
-                    Some(word) if word.dynamic && word.each.is_none() || word.tilde => {
-                        self.open(format!(
-                            "it runs {} with a script that is known only when it runs",
-                            part.base()
-                        ));
-                    }
-                    Some(word) => self.run(word, &scope.places, Some(Language::Shell)),
-                    None => {}
-                }
-            }
+            Runs::Shell => self.shell(part, scope),
             Runs::Language => self.language(part, scope),
             Runs::Open(why) => self.open(why),
-            Runs::Package(word) => {
-                let name = word.text.rsplit_once('@').map_or(word.text.as_str(), |(name, _)| name);
-                let name = if name.is_empty() { &word.text } else { name };
-                let places = ["node_modules/.bin".to_owned(), format!("node_modules/{name}")];
-                self.found.places.extend(places.iter().map(|place| self.folder.join(place)));
-                self.named(&Word::fixed(".npmrc"), &scope.places, &[]);
-                self.found
-                    .why
-                    .get_or_insert_with(|| format!("it runs {}, which may lie in node_modules", word.text));
-            }
+            Runs::Package(word) => self.package(word, scope),
             Runs::Unknown if self.unknown_runs => {
                 self.open(format!("it runs {}, and it is not known what that runs", part.base()));
             }
@@ -181,30 +171,71 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// A shell with a script, or a command that takes one in.
+    fn shell(&mut self, part: &Part, scope: &Scope) {
+        let args = part.args();
+        let is_option = |word: &Word| word.text.starts_with(['-', '+']);
+        let takes_value = |word: &Word| {
+            let text = word.text.as_str();
+            matches!(text, "--rcfile" | "--init-file")
+                || is_option(word) && !text.starts_with("--") && text.ends_with(['o', 'O'])
+        };
+        let is_operand = |at: &usize| {
+            !is_option(&args[*at]) && !at.checked_sub(1).is_some_and(|at| takes_value(&args[at]))
+        };
+        let Some(at) = (0..args.len()).find(is_operand) else { return };
+        let is_code =
+            |word: &Word| is_option(word) && !word.text.starts_with("--") && word.text.contains('c');
+        if !args[..at].iter().any(is_code) {
+            self.operand(part, &args[at], Language::Shell, scope);
+        }
+        let is_sourced = matches!(part.base().as_str(), "." | "source");
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        if is_sourced
+            && scope.places.files(&args[at]).into_iter().any(|path| self.moving.contains(&real(path)))
+        {
+            self.open(format!("it takes in {}, which changes the folder", args[at].text));
+        }
+    }
+
+    /// A package, which lies in the folder or comes from elsewhere.
+    fn package(&mut self, word: &Word, scope: &Scope) {
+        let name = programs::package(&word.text);
+        for place in ["node_modules/.bin".to_owned(), format!("node_modules/{name}")] {
+            let place = self.folder.join(place);
+            let real = place.canonicalize().ok().filter(|real| real.starts_with(self.folder));
+            self.found.places.insert(real.unwrap_or(place));
+        }
+        self.named(&Word::fixed(".npmrc"), &scope.places, &[]);
+        self.found.why.get_or_insert_with(|| format!("it runs {}, which may lie in node_modules", word.text));
+    }
+
+    /// The word of an interpreter that names its script.
+    fn operand(&mut self, part: &Part, word: &Word, language: Language, scope: &Scope) {
+        let base = part.base();
+        if word.dynamic || word.tilde {
+            self.open(format!("it runs {base} with a script that is known only when it runs"));
+        } else if scope.places.files(word).is_empty() {
+            self.open(format!("it runs {base} with {}, which is no file", word.text));
+        }
+        self.run(word, &scope.places, Some(language));
+    }
+
     /// An interpreter of another language than a shell's, with a script or its input.
     fn language(&mut self, part: &Part, scope: &Scope) {
         let language = Language::of_program(&part.base());
         let operands: Vec<&Word> = part.args().iter().filter(|word| !word.text.starts_with('-')).collect();
-        if operands.first().is_some_and(|word| word.dynamic && word.each.is_none() || word.tilde) {
-            self.open(format!("it runs {} with a script that is known only when it runs", part.base()));
+        if let Some(first) = operands.first() {
+            self.operand(part, first, language, scope);
+            // The first may be the value of an option, or the name of a subcommand.
+            let script = operands.iter().find(|word| !scope.places.files(word).is_empty());
+            return script.into_iter().for_each(|word| self.run(word, &scope.places, Some(language)));
         }
-        // The first may be the value of an option.
-        let script = operands.iter().find(|word| !scope.places.files(word).is_empty());
-        if let Some(word) = script {
-            return self.run(word, &scope.places, Some(language));
-        }
-        let folders = operands.iter().flat_map(|word| scope.places.paths(word)).filter(|path| path.is_dir());
-        if folders.count() > 0 {
-            self.open(format!("it runs {} with a folder", part.base()));
-        } else if operands.is_empty() {
-            let inputs: Vec<&Redirect> =
-                part.redirects.iter().filter(|r| r.kind == RedirectKind::Read).collect();
-            inputs.iter().for_each(|input| self.redirect(input, scope, Some(language)));
-            let is_asked =
-                part.args().iter().any(|word| matches!(word.text.as_str(), "-V" | "--version" | "-h"));
-            if inputs.is_empty() && !is_asked {
-                self.open(format!("it runs {} with code from its input", part.base()));
-            }
+        let inputs: Vec<&Redirect> = part.redirects.iter().filter(|r| r.kind == RedirectKind::Read).collect();
+        inputs.iter().for_each(|input| self.redirect(input, scope, Some(language)));
+        let is_asked = part.args().iter().any(|word| matches!(word.text.as_str(), "-V" | "--version" | "-h"));
+        if inputs.is_empty() && !is_asked {
+            self.open(format!("it runs {} with code from its input", part.base()));
         }
     }
 
@@ -271,10 +302,19 @@ impl<'a> Search<'a> {
         let folders = [path, real.as_path()].into_iter().filter_map(Path::parent).map(Path::to_owned);
         if language == Language::Shell {
             let script: Vec<PathBuf> = folders.collect();
-            return self.text(&text, &Places { script, ..places.clone() });
+            if self.text(&text, &Places { script, ..places.clone() }) {
+                self.moving.insert(real);
+            }
+            return;
         }
         let name = real.strip_prefix(self.folder).unwrap_or(&real).display().to_string();
-        match language.reaches_out(&text) {
+        let is_installed = |path: &Path| {
+            path.parent().and_then(Path::parent).is_some_and(|top| top.join("pyvenv.cfg").is_file())
+        };
+        if is_installed(path) || is_installed(&real) {
+            return self.open(format!("it runs {name}, which loads installed packages"));
+        }
+        match language.reaches_out(&text).map(|sign| one_line(&sign)) {
             Some(sign) => self.open(format!("it runs {name}, which may start or load anything ({sign})")),
             None => {
                 // What it loads lies beside it.

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use tiller_protocol::ask::{TrustItem, TrustKind};
 
+use crate::trust::detail::one_line;
 use hashes::Stamp;
 pub use scope::Runnable;
 
@@ -53,6 +54,8 @@ pub struct Unpinned {
 pub struct Pins {
     /// For people: the command in one line.
     command: String,
+    /// The folder that it starts in, relative to that of the project; empty: this one.
+    below: String,
     /// By real paths: relative to the folder, absolute outside of it.
     pub files: BTreeMap<String, Pin>,
     /// `None`: `files` are all that it runs.
@@ -108,7 +111,7 @@ impl Pins {
         };
         let files = self.files.iter().map(|(path, pin)| {
             let how = if pin.runs { "run by" } else { "named by" };
-            item(path, format!("{how} {}", self.name()), pin.hash.clone(), kind)
+            item(path, one_line(&format!("{how} {}", self.name())), pin.hash.clone(), kind)
         });
         let open = self.open.iter().map(|open| {
             let Unpinned { why, could_run } = open;
@@ -117,7 +120,7 @@ impl Pins {
                 true => format!("more than {count} files could run: asked about in each session"),
                 false => format!("asks again when one of {count} files that could run changes"),
             };
-            item(&self.name(), format!("{why}; {when}"), could_run.hash(), &TrustKind::Unpinned)
+            item(&self.name(), format!("{}; {when}", one_line(why)), could_run.hash(), &TrustKind::Unpinned)
         });
         files.chain(open).collect()
     }
@@ -130,7 +133,10 @@ impl Pins {
     }
 
     fn name(&self) -> String {
-        format!("`{}`", self.command)
+        match self.below.as_str() {
+            "" => format!("`{}`", self.command),
+            below => format!("`{}` in {below}", self.command),
+        }
     }
 }
 
@@ -180,17 +186,17 @@ impl Pinning {
     /// As [`Pins::of`].
     pub fn command(&mut self, command: &str) -> Pins {
         let found = find::command(&self.folder, command);
-        self.pins(&found, command)
+        self.pins(&found, command, "")
     }
 
     /// As [`Pins::of_program`].
     pub fn program(&mut self, below: &str, words: &[String], env: &[(String, String)]) -> Pins {
         let line = words.iter().map(|word| tiller_shell::quote(word)).collect::<Vec<_>>().join(" ");
         let found = find::program(&self.folder, below, &line, env);
-        self.pins(&found, &words.join(" "))
+        self.pins(&found, &words.join(" "), below)
     }
 
-    fn pins(&mut self, found: &Found, command: &str) -> Pins {
+    fn pins(&mut self, found: &Found, command: &str, below: &str) -> Pins {
         let folder = self.folder.as_path();
         let name = |path: &Path| tiller_protocol::names::written(path.strip_prefix(folder).unwrap_or(path));
         let pin = |(path, runs): (&PathBuf, &bool)| (name(path), Pin { hash: hashes::of(path), runs: *runs });
@@ -204,7 +210,7 @@ impl Pinning {
                 self.known.entry(places).or_insert_with_key(|places| Runnable::below(folder, places));
             Unpinned { why, could_run: could_run.clone() }
         });
-        Pins { command, files: found.files.iter().map(pin).collect(), open }
+        Pins { command, below: below.to_owned(), files: found.files.iter().map(pin).collect(), open }
     }
 }
 

@@ -29,6 +29,19 @@ fn project() -> (tempfile::TempDir, PathBuf) {
     write(&root, "Makefile", "include rules.mk\nguard:\n\tsh tools/guard.sh\n");
     write(&root, "rules.mk", "X = 1\n");
     write(&root, "package.json", r#"{"scripts":{"guard":"sh tools/guard.sh"}}"#);
+    write(&root, "env.sh", "cd tools\n");
+    write(&root, "tools/env.sh", "cd tools\n");
+    write(&root, "G.env", "G=tools/guard.sh\n");
+    write(&root, "guard.sh", "exit 0\n");
+    write(&root, "tools/guard.js", "process.exit(2);\n");
+    write(&root, "tools/guard.awk", "BEGIN { exit 2 }\n");
+    write(&root, "tools/awk.sh", "awk -f tools/guard.awk\n");
+    write(&root, "tools/sed.sh", "sed -nf tools/guard.awk\n");
+    write(&root, ".venv/pyvenv.cfg", "home = /usr/bin\n");
+    write(&root, ".venv/bin/pytest", "#!/bin/sh\nexit 2\n");
+    write(&root, ".venv/bin/guard", "#!.venv/bin/python\nimport guard\n");
+    write(&root, ".venv/lib/guard.py", "1\n");
+    write(&top, "homebrew/bin/make", "\0\n");
     write(&root, "README.md", "Read me.\n");
     fs::set_permissions(root.join("README.md"), fs::Permissions::from_mode(0o644)).unwrap();
     write(&top, "elsewhere/outer.sh", "exit 2\n");
@@ -92,6 +105,38 @@ const SPELLINGS: &[(&str, &str, bool)] = &[
     ("just guard", "tools/guard.sh", true),
     ("some-program-of-others", "tools/guard.sh", true),
     ("PATH=tools:$PATH guard.sh", "tools/guard.sh", true),
+    ("bun run guard", "package.json", true),
+    ("bun run guard", "tools/guard.sh", true),
+    ("deno task guard", "package.json", true),
+    ("node --run guard", "tools/guard.sh", true),
+    ("node tools/guard", "tools/guard.js", true),
+    ("node tools/guard js/rules.js", "tools/guard.js", true),
+    ("sh tools/guard", "tools/guard.sh", true),
+    ("tools/guard", "tools/guard.sh", true),
+    ("sh tools/sources.sh --check", "tools/lib.sh", false),
+    ("bash -euo pipefail tools/sources.sh", "tools/lib.sh", false),
+    ("for g in tools/guard tools/lib.sh; do sh \"$g\"; done", "tools/guard.sh", true),
+    (". tools/env.sh && sh guard.sh", "tools/guard.sh", true),
+    ("G=guard.sh; . ./G.env; sh $G", "tools/guard.sh", true),
+    ("G=guard.sh\nsource ./G.env && sh ${G}", "tools/guard.sh", true),
+    ("G=tools; . $G/lib.sh", "tools/lib.sh", false),
+    ("npx eslint .", "tools/guard.js", true),
+    ("npx -y vitest@2 run", "tools/guard.js", true),
+    ("npx -p a-tool guard", "tools/guard.sh", true),
+    ("npx ./tools", "tools/guard.js", true),
+    ("uvx pytest -q", "py/guard.py", true),
+    ("uvx --from ./py guard", "py/guard.py", true),
+    ("pipx run py/guard.py", "py/rules.py", true),
+    ("TOP/homebrew/bin/make guard", "rules.mk", true),
+    (".venv/bin/pytest -q", "py/guard.py", true),
+    (".venv/bin/guard", ".venv/lib/guard.py", true),
+    ("awk -f tools/guard.awk", "tools/guard.awk", true),
+    ("sh tools/awk.sh", "tools/guard.awk", true),
+    ("sh tools/sed.sh", "tools/guard.awk", true),
+    ("docker compose run guard", "tools/guard.sh", true),
+    ("docker run --rm -v .:/w image sh /w/tools/guard.sh", "tools/guard.sh", true),
+    ("podman run --mount type=bind,source=.,target=/w image", "tools/guard.sh", true),
+    ("uvicorn guards.check:app", "guards/check.py", true),
 ];
 
 /// Each spelling of what a hook runs: a change of the file that it runs is a change of its pins, and nothing else is.
@@ -101,6 +146,7 @@ fn each_spelling_is_pinned() {
     for (command, file, open) in SPELLINGS {
         let (_tmp, root) = project();
         let command = command.replace("ABSOLUTE", &root.display().to_string());
+        let command = command.replace("TOP", &root.parent().unwrap().display().to_string());
         let before = Pins::of(&root, &command);
         let trusted = before.items(&TrustKind::Hook);
         if before.open.is_some() != *open {
@@ -153,6 +199,8 @@ fn what_is_written_is_not_pinned() {
         "input=$(cat); case \"$input\" in *push*) echo no >&2; exit 2;; esac",
         "git status --short && cargo fmt",
         "echo done; notify-send 'Tiller'",
+        "sed -n -e 's/f/g/' | awk -F: '{ print $1 }'",
+        "docker run --rm image",
     ] {
         let (_tmp, root) = project();
         for file in ["tools/hook.log", "out.txt", "src/a.rs"] {
@@ -184,9 +232,17 @@ fn a_server_is_pinned_by_its_words() {
         (&["some-server", "--rules=tools/lib.sh"], "tools/lib.sh", false),
         (&["npx", "-y", "@a/server@1.0"], "node_modules/@a/server/index.js", true),
         (&["uvx", "a-server"], "", false),
+        (&["uvx", "a-server", "./README.md"], "", false),
+        (&["npx", "-y", "@a/linked"], "node_modules/.store/linked/index.js", true),
+        (&["sh", "tools/${NAME}.sh"], "tools/guard.sh", true),
+        (&["python3", "tools/${NAME}"], "tools/guard.sh", true),
+        (&["uv", "tool", "run", "mcp", "run", "py/guard.py"], "py/rules.py", true),
+        (&["tools/guard"], "tools/guard.sh", true),
     ] {
         let (_tmp, root) = project();
         write(&root, "node_modules/@a/server/index.js", "1\n");
+        write(&root, "node_modules/.store/linked/index.js", "1\n");
+        symlink("../.store/linked", root.join("node_modules/@a/linked")).unwrap();
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let pins = || Pins::of_program(&root, "", &words, &[]);
         let before = pins();
@@ -206,6 +262,12 @@ fn a_server_is_pinned_by_its_words() {
     assert!(of("tools", &[]).files["tools/guard.sh"].runs);
     assert!(of("tools", &[("NODE_OPTIONS", "--require=./lib.sh")]).open.is_some());
     assert!(of("tools", &[("RULES", "lib.sh")]).files.contains_key("tools/lib.sh"));
+    // The same words in two folders are two servers.
+    let open = |below: &str| {
+        let pins = Pins::of_program(&root, below, &["make".to_owned(), "x".to_owned()], &[]);
+        pins.items(&TrustKind::McpServers).iter().map(|item| item.path.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!([open(""), open("py"), open("js")].concat(), ["`make x`", "`make x` in py", "`make x` in js"]);
 }
 
 /// Above the limit the user is asked in each session, and it is said.
@@ -225,4 +287,16 @@ fn too_many_files_are_asked_about_in_each_session() {
     assert!(open.could_run.too_much);
     let elsewhere = Runnable { too_much: false, ..open.could_run.clone() };
     assert_ne!(elsewhere.hash(), open.could_run.hash());
+}
+
+/// Text of a file stands in the question as far as it can be read at a glance.
+#[test]
+fn the_question_has_no_long_text_of_files() {
+    let (_tmp, root) = project();
+    write(&root, "js/long.js", &format!("require('{}\u{202e}');\n", "x\n".repeat(40 << 10)));
+    let command = format!("node js/long.js {}", "a".repeat(9_000));
+    for item in Pins::of(&root, &command).items(&TrustKind::Hook) {
+        assert!(item.detail.chars().count() < 250, "{}", item.detail.len());
+        assert!(!item.detail.contains(['\n', '\u{202e}']), "{}", item.detail);
+    }
 }

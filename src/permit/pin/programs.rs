@@ -209,16 +209,22 @@ pub(super) fn of(part: &Part) -> Runs<'_> {
     match base.as_str() {
         "git" if GIT.contains(&first) => Runs::Nothing,
         "cargo" | "zig" | "deno" | "go" | "dart" | "terraform" if first == "fmt" => Runs::Nothing,
-        "npx" | "bunx" | "pnpx" => operand.map_or(Runs::Unknown, Runs::Package),
-        "awk" | "gawk" | "mawk" | "nawk" => match args.iter().any(|word| runs_in_awk(&word.text)) {
-            true => Runs::Open(format!("it runs {base} with code that runs commands")),
-            false => Runs::Nothing,
+        "npx" | "bunx" | "pnpx" => match operand {
+            Some(word) if !fetches_runner(args) && !chooses_package(args) => Runs::Package(word),
+            _ => chosen(&base),
         },
-        "uv" if first == "tool" => Runs::Nothing,
-        "pnpm" | "yarn" if first == "dlx" => Runs::Nothing,
-        _ if RUNNERS.contains(&base.as_str()) => {
-            Runs::Open(format!("it runs {base}, which chooses what it runs"))
+        "awk" | "gawk" | "mawk" | "nawk" if args.iter().any(|word| runs_in_awk(&word.text)) => {
+            Runs::Open(format!("it runs {base} with code that runs commands"))
         }
+        "awk" | "gawk" | "mawk" | "nawk" => Runs::Nothing,
+        "sed" if args.iter().any(|word| is_file_of_sed(&word.text)) => {
+            Runs::Open("it runs sed with code of a file".into())
+        }
+        "docker" | "podman" if args.iter().any(|word| shares_folder(&word.text)) => chosen(&base),
+        "uvx" | "pipx" if fetches_runner(args) => chosen(&base),
+        "uv" if first == "tool" && !fetches_runner(args) => Runs::Nothing,
+        "pnpm" | "yarn" if first == "dlx" && !fetches_runner(args) => Runs::Nothing,
+        _ if RUNNERS.contains(&base.as_str()) => chosen(&base),
         _ if utility(&base).is_some() || PLAIN.contains(&base.as_str()) => Runs::Nothing,
         _ => Runs::Unknown,
     }
@@ -361,10 +367,71 @@ const RUNNERS: &[&str] = &[
     "m4",
     "tclsh",
     "expect",
+    "uvicorn",
+    "gunicorn",
+    "fastmcp",
+    "mcp",
+    "flask",
+    "conda",
+    "mamba",
+    "micromamba",
+    "nodemon",
 ];
 
+fn chosen(base: &str) -> Runs<'static> {
+    Runs::Open(format!("it runs {base}, which chooses what it runs"))
+}
+
+/// The name of a package without its version.
+pub(super) fn package(text: &str) -> &str {
+    let version = text.char_indices().skip(1).find(|(_, c)| matches!(c, '@' | '=' | '<' | '>' | '[' | '~'));
+    version.map_or(text, |(at, _)| &text[..at])
+}
+
+/// True where a package that is fetched and run chooses itself what it runs, or lies in a folder. The words behind its name are
+/// its own.
+fn fetches_runner(args: &[Word]) -> bool {
+    let is_subcommand = |word: &&Word| matches!(word.text.as_str(), "tool" | "run" | "dlx");
+    let mut may_be_package = true;
+    for word in args.iter().skip_while(is_subcommand) {
+        let is_option = word.text.starts_with('-');
+        if !is_option && !may_be_package {
+            return false;
+        }
+        let value = word.text.split_once('=').filter(|_| is_option).map_or(word.text.as_str(), |(_, v)| v);
+        let is_local = value.starts_with(['.', '/']) || value.contains("..") || value.ends_with(".py");
+        let is_unknown = word.dynamic || word.tilde || word.glob;
+        if is_local || is_unknown || value.contains("file:") || RUNNERS.contains(&package(value)) {
+            return true;
+        }
+        may_be_package = is_option;
+    }
+    false
+}
+
+/// True where options of `npx` name the package apart from the program, or a command line.
+fn chooses_package(args: &[Word]) -> bool {
+    let mut options = args.iter().map(|word| word.text.as_str()).take_while(|text| text.starts_with('-'));
+    options.any(|text| matches!(text.split('=').next(), Some("-p" | "-c" | "--package" | "--call")))
+}
+
+/// A word of `docker` by which it works on files of the folder.
+fn shares_folder(text: &str) -> bool {
+    let is_short = text.starts_with('-') && !text.starts_with("--");
+    matches!(text, "compose" | "build" | "buildx" | "bake")
+        || text.starts_with("--mount")
+        || text.starts_with("--volume")
+        || is_short && text.contains('v')
+}
+
+fn is_file_of_sed(text: &str) -> bool {
+    let short = text.strip_prefix('-').map(|rest| rest.trim_start_matches(['n', 'E', 'r', 's', 'u', 'z']));
+    text.starts_with("--fi") || short.is_some_and(|rest| rest.starts_with('f'))
+}
+
 fn runs_in_awk(text: &str) -> bool {
-    ["system", "|", "getline", "@"].iter().any(|sign| text.contains(sign))
+    ["-f", "-E", "-i", "--fi", "--ex", "--inc"].iter().any(|option| text.starts_with(option))
+        || ["system", "|", "getline", "@"].iter().any(|sign| text.contains(sign))
 }
 
 /// An interpreter of another language: with code in its words, a module, or a script.

@@ -82,10 +82,33 @@ pub(super) fn prepared(text: &str, in_script: bool) -> String {
     text
 }
 
+/// Commands that take in another text, which may give a variable another value.
+static SOURCES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    regex(r"(?m)(^|[;&|({!]|\b(then|do|else|if|exec|builtin|command))\s*(\.|source)\s[^\n]*")
+});
+/// Text that runs later than it stands, or again.
+static REPEATS: LazyLock<Option<Regex>> = LazyLock::new(|| regex(r"\b(do|function)\b|\(\s*\)"));
+
+/// The length of the text that no other one has changed variables of.
+fn own_variables(text: &str) -> usize {
+    let (Some(sources), Some(repeats)) = (SOURCES.as_ref(), REPEATS.as_ref()) else { return 0 };
+    // Behind the first command of its line the variables are those of the other text, too.
+    let end = |found: regex::Match<'_>| {
+        let line = found.as_str().trim_start_matches([';', '&', '|', '(', '{', '!', '\n']);
+        found.end() - line.len() + line.find([';', '&', '|']).unwrap_or(line.len())
+    };
+    match sources.find(text) {
+        None => text.len(),
+        Some(found) if repeats.is_match(&text[..found.start()]) => 0,
+        Some(found) => end(found),
+    }
+}
+
 fn with_variables(text: &str) -> Option<String> {
     let assigned = ASSIGNED.as_ref().filter(|_| text.len() <= LONGEST)?;
-    let mut out = text.to_owned();
-    for found in assigned.captures_iter(text).take(VARIABLES) {
+    let (own, behind) = text.split_at(own_variables(text));
+    let mut out = own.to_owned();
+    for found in assigned.captures_iter(own).take(VARIABLES) {
         let (Some(name), Some(value)) = (found.get(1), found.get(2)) else { continue };
         let (name, value) = (name.as_str(), value.as_str().trim_matches(['"', '\'']));
         // `read x`, a loop over it or another assignment would give it another value.
@@ -97,7 +120,7 @@ fn with_variables(text: &str) -> Option<String> {
             out = used.replace_all(&out, regex::NoExpand(value)).into_owned();
         }
     }
-    (out != text).then_some(out)
+    (out != own).then(|| out + behind)
 }
 
 impl Places {

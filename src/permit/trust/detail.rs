@@ -153,7 +153,7 @@ fn first_text(text: &str) -> String {
 }
 
 /// Shown to a person: one line, nothing that cannot be seen.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let hidden = invisibles(text);
     let mut out = String::new();
     for (i, c) in text.char_indices() {

@@ -376,3 +376,11 @@ fn x2_what_hooks_and_servers_run_is_trusted_with_them() {
     older.items.retain(|path, _| path.starts_with('.'));
     assert!(matches!(status(&found(), Some(&older)), Status::Changed(_)));
 }
+
+/// A line is known by all of its hash: another one with the same beginning is not the agreed one.
+#[test]
+fn an_agreed_line_is_known_by_its_whole_hash() {
+    let hash = blake3::hash(b"a").to_hex().to_string();
+    assert!(agreed_line(&format!("{LINES}{hash}"), "a"));
+    assert!(!agreed_line(&format!("{LINES}{}", &hash[..16]), "a"));
+}
