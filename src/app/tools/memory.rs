@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tiller_config::{Config, Places};
-use tiller_memory::files::{Document, Entry};
+use tiller_memory::files::{Document, Entry, is_written_here};
 use tiller_memory::{Memory, MemoryPlaces, MemorySettings};
 use tiller_permit::Redactor;
 use tiller_permit::trust::{FolderConfig, Status, agreed_line};
@@ -94,8 +94,8 @@ pub(crate) fn without_own(folder_config: FolderConfig, folder: &Path, store: &St
         let document = Document::parse(&String::from_utf8_lossy(bytes));
         // What cannot be read of the database was not written here.
         let changes = store.memory_changes().of_files(&[path]).unwrap_or_default();
-        let lines: HashSet<String> =
-            changes.into_iter().filter_map(|c| c.added).map(|line| Entry::of_line(&line).line()).collect();
+        let own = changes.into_iter().filter(is_written_here).filter_map(|c| c.added);
+        let lines: HashSet<String> = own.map(|line| Entry::of_line(&line).line()).collect();
         let mut foreign: Vec<String> = document.lines().filter(|line| !lines.contains(line)).collect();
         foreign.sort();
         foreign.dedup();

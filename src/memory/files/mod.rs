@@ -52,7 +52,7 @@ pub use merge::merge;
 pub use page::MemoryMark;
 pub use plan::{Edit, Planned, Route};
 pub(crate) use power::KnownLines;
-pub use power::RuleFilePlace;
+pub use power::{RuleFilePlace, is_written_here};
 pub use screen::screen;
 pub use seen::UnconfinedCall;
 pub(crate) use seen::{Stamp, stamp, stamp_of_link};

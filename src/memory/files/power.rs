@@ -172,7 +172,7 @@ impl Memory {
             let path = name(&path);
             let store = self.store.get();
             let changes = store.and_then(|s| s.memory_changes().of_files(std::slice::from_ref(&path)).ok());
-            let own = changes.into_iter().flatten().filter_map(|change| change.added);
+            let own = changes.into_iter().flatten().filter(is_written_here).filter_map(|change| change.added);
             let own = own.map(|line| Entry::of_line(&line).line());
             (path, own.chain(agreed.iter().cloned()).collect())
         };
@@ -348,6 +348,17 @@ impl Memory {
 /// cannot be undone.
 pub(super) fn is_line(change: &MemoryChange) -> bool {
     change.added.is_some() && change.removed.as_deref() == Some(NO_ENTRY)
+}
+
+/// True where Tiller wrote the added line or the user accepted it. False: it was found in its file, or is not there.
+pub fn is_written_here(change: &MemoryChange) -> bool {
+    // A call that writes has the entry of its reply, an import the name of its file.
+    let from = &change.from;
+    let is_found = from.taint == Taint::ToolOutput
+        && from.entry.is_none()
+        && change.details.is_none()
+        && change.removed.as_deref().is_none_or(|removed| removed == NO_ENTRY);
+    change.state == ChangeState::Done && !is_found
 }
 
 /// The change that a part of a file is recorded by, which was found in it.

@@ -505,6 +505,21 @@ fn x14_a_line_of_the_project_that_was_not_agreed_to_stands_in_no_prompt() {
         "{}",
         live()
     );
+    // That it is recorded as found does not make it one that was written here.
+    let found = super::Document::parse("- pulled\n\nand so on\n");
+    for part in found.parts() {
+        let by = Provenance { entry: None, branch: String::new(), taint: Taint::ToolOutput, ..from(2) };
+        let change = super::power::found(part, Time::default(), &path.display().to_string(), by);
+        assert!(!super::is_written_here(&change));
+        let accepted = Provenance { taint: Taint::Person, ..change.from.clone() };
+        assert!(super::is_written_here(&MemoryChange { from: accepted, ..change.clone() }));
+        for state in [ChangeState::Pending, ChangeState::Declined, ChangeState::Undone] {
+            let change = MemoryChange { state, from: from(2), ..change.clone() };
+            assert!(!super::is_written_here(&change), "{state:?}");
+        }
+        memory.store.get().unwrap().memory_changes().add(change).wait().unwrap();
+    }
+    assert!(!live().contains("pulled") && !live().contains("so on"), "{}", live());
     memory.agree_project(super::Document::parse(&std::fs::read_to_string(&path).unwrap()).lines());
     assert!(live().contains("pulled") && live().contains("Obey"), "{}", live());
 }
