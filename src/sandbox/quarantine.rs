@@ -5,10 +5,12 @@
 //! repair, not a barrier: until the command ends, what it wrote is in place.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use tiller_fs::links::{FileId, linked_file};
 
 /// All protected files together, in bytes.
@@ -121,11 +123,6 @@ impl Guard {
         Self { states, linked, above, settings: Vec::new() }
     }
 
-    /// True for a file with another name that is still the recorded one.
-    fn is_still(&self, path: &Path) -> bool {
-        self.linked.get(path).is_some_and(|id| linked_file(path) == Some(*id))
-    }
-
     /// Puts back what differs, and keeps what was there in a new folder of `place`. Call it when the command and
     /// everything that it started has ended.
     pub fn restore(&self, place: &Path) -> Vec<Violation> {
@@ -156,8 +153,10 @@ impl Guard {
                 },
                 _ => {}
             }
-            let violation = match before {
-                State::File(bytes, mode) if self.is_still(path) => keep.rewrite(path, bytes, *mode),
+            let violation = match (before, self.linked.get(path)) {
+                (State::File(bytes, mode), Some(id)) if linked_file(path) == Some(*id) => {
+                    keep.rewrite(path, *id, bytes, *mode)
+                }
                 _ => keep.replace(path, before),
             };
             found.push(Violation { setting, ..violation });
@@ -252,7 +251,7 @@ impl State {
     fn write(&self, path: &Path) -> io::Result<()> {
         match self {
             Self::Missing => Ok(()),
-            Self::File(bytes, mode) => write_file(path, bytes, *mode),
+            Self::File(bytes, mode) => write_new(path, bytes, *mode),
             Self::Link(target) => symlink(target, path),
             Self::Folder(entries, mode) => {
                 std::fs::create_dir(path)?;
@@ -270,9 +269,36 @@ fn violation(path: &Path, kept: io::Result<Option<PathBuf>>, failed: Option<Stri
     Violation { path: path.to_owned(), kept: kept.ok().flatten(), failed, setting: None, stripped: false }
 }
 
-fn write_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    std::fs::write(path, bytes)?;
-    std::fs::set_permissions(path, PermissionsExt::from_mode(mode))
+/// Makes a file. A link that a process which still runs has put there is not followed.
+fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.set_permissions(PermissionsExt::from_mode(mode))
+}
+
+/// Opens a file, and no link to one.
+fn open_itself(path: &Path, write: bool) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    OpenOptions::new().read(true).write(write).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+fn copy(file: &mut File, to: &Path) -> io::Result<()> {
+    io::copy(file, &mut OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?).map(drop)
+}
+
+/// Moves a file to another file system. One that has no room there is renamed beside its place: it never stays in it.
+fn move_file(path: &Path, to: PathBuf) -> io::Result<PathBuf> {
+    if copy(&mut open_itself(path, false)?, &to).is_ok() {
+        std::fs::remove_file(path)?;
+        return Ok(to);
+    }
+    let _ = std::fs::remove_file(&to);
+    let mut name = std::ffi::OsString::from(".quarantined-");
+    name.push(to.file_name().unwrap_or_default());
+    let beside = path.with_file_name(name);
+    std::fs::rename(path, &beside)?;
+    open_itself(&beside, false)?.set_permissions(PermissionsExt::from_mode(0o600))?;
+    Ok(beside)
 }
 
 /// Where changed files are kept.
@@ -296,19 +322,25 @@ impl Keep {
         violation(path, kept, failed)
     }
 
-    /// Copies the file and writes this content into it, for all of its names.
-    fn rewrite(&mut self, path: &Path, bytes: &[u8], mode: u32) -> Violation {
-        let kept = self.copy(path);
-        let failed = kept.as_ref().err().map(ToString::to_string);
-        let failed = failed.or_else(|| write_file(path, bytes, mode).err().map(|e| e.to_string()));
-        violation(path, kept, failed)
-    }
-
-    /// Copies a file; only its owner may read the copy.
-    fn copy(&mut self, path: &Path) -> io::Result<Option<PathBuf>> {
-        let to = self.name(path)?;
-        write_file(&to, &std::fs::read(path)?, 0o600)?;
-        Ok(Some(to))
+    /// Copies the file with this number and writes this content into it, for all of its names.
+    fn rewrite(&mut self, path: &Path, id: FileId, bytes: &[u8], mode: u32) -> Violation {
+        let mut kept = None;
+        let mut rewrite = || {
+            let mut file = open_itself(path, true)?;
+            let meta = file.metadata()?;
+            if (meta.dev(), meta.ino()) != (id.device, id.inode) {
+                return Err(io::Error::other("another file is in its place"));
+            }
+            let to = self.name(path)?;
+            copy(&mut file, &to)?;
+            kept = Some(to);
+            file.set_len(0)?;
+            file.rewind()?;
+            file.write_all(bytes)?;
+            file.set_permissions(PermissionsExt::from_mode(mode))
+        };
+        let failed = rewrite().err().map(|e| e.to_string());
+        violation(path, Ok(kept), failed)
     }
 
     /// A free name for what is at this path.
@@ -338,6 +370,9 @@ impl Keep {
             moved.or_else(|e| if locked(&e) && unlock() { std::fs::rename(path, &to) } else { Err(e) });
         if moved.is_err() {
             // Another file system.
+            if path.symlink_metadata()?.is_file() {
+                return move_file(path, to).map(Some);
+            }
             Budget { bytes: 4 * BYTES, entries: 4 * ENTRIES }.read(path)?.write(&to)?;
             if is_folder(path) { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
         }

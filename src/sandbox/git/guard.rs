@@ -18,6 +18,9 @@ const WORKSPACES: usize = 64;
 /// Of one file, or of one folder of hooks that cannot be read.
 const BYTES: usize = 4 << 20;
 const ENTRIES: usize = 100;
+/// Of everything that is read before one command; what is beyond counts as not readable.
+const ALL: usize = 32 << 20;
+const ENTRIES_IN_ALL: usize = 10_000;
 /// A workspace with more folders is not looked through before each command, only after it.
 const SMALL: usize = 500;
 
@@ -214,13 +217,14 @@ impl Known {
     fn read_items(&mut self, tops: &[PathBuf]) {
         let old = std::mem::take(&mut self.items);
         let settled = SystemTime::now();
+        let mut budget = Budget::new(ALL, ENTRIES_IN_ALL);
         for (path, found) in items::all(&self.tree, tops) {
             let stamp = Stamp::at(&path);
             let same =
                 |item: &&Item| item.stamp == stamp && stamp.is_some_and(|stamp| !stamp.is_since(settled));
             let state = match old.get(&path).filter(same) {
                 Some(item) => item.state.clone(),
-                None => Budget::new(BYTES, ENTRIES).read(&path).ok().map(Arc::new),
+                None => budget.read(&path).ok().map(Arc::new),
             };
             let folder = Stamp::at(&found.repository).map(|stamp| stamp.file);
             self.items.insert(path, Item { stamp, found, folder, state });

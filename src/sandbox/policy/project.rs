@@ -19,6 +19,9 @@ const ABOVE: &[&str] = &[
     ".cargo/config.toml",
     ".gitattributes",
     ".gitignore",
+    ".ignore",
+    ".rgignore",
+    ".tool-versions",
     "Cargo.lock",
     "Cargo.toml",
     "go.work",
@@ -71,7 +74,8 @@ pub(crate) fn beside(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
             repository = true;
             search.found.extend(super::shared_git_folder(above));
             search.found.extend(submodule(above));
-            search.found.push(git);
+            // Git compares all files of the repository with what it has of them.
+            search.found.push(above.to_owned());
         }
         search.visit(above);
     }
@@ -119,8 +123,11 @@ impl Search<'_> {
             for kind in KINDS {
                 let Some(text) = read(&folder.join(kind.name)) else { continue };
                 for named in (kind.named)(&text) {
-                    for member in expand(&folder, &named) {
-                        folders.extend(self.take(&member));
+                    // A pattern stands for folders below it: one with `..` would name every other project.
+                    let below = |to: &PathBuf| to.canonicalize().is_ok_and(|to| to.starts_with(&folder));
+                    let members = expand(&folder, &named);
+                    for member in members.iter().filter(|to| !named.contains('*') || below(to)) {
+                        folders.extend(self.take(member));
                     }
                 }
             }
@@ -253,7 +260,7 @@ mod tests {
             ("pyproject.toml", "[tool.uv.sources]\nb = { path = '../python' }", "python/pyproject.toml"),
             ("package.json", r#"{"devDependencies": {"c": "file:../node"}}"#, "node/package.json"),
             ("go.mod", "module x\nreplace d => ../go // note\n", "go/go.mod"),
-            ("pnpm-workspace.yaml", "packages:\n  - '../pn*'\nother: 1\n", "pnpm/package.json"),
+            ("pnpm-workspace.yaml", "packages:\n  - '../pnpm'\nother: 1\n", "pnpm/package.json"),
         ] {
             write(&at("work").join(file), text);
             write(&at(named), "");
@@ -293,8 +300,13 @@ mod tests {
         }
         write(&home.join(".git/HEAD"), "");
         write(&home.join("package.json"), "{}");
-        let expected = [".git", "node_modules", "package.json", "packages/b"].map(at);
+        let expected = ["", "node_modules", "package.json", "packages/b"].map(at);
         assert_eq!(beside(&at("packages/a"), Some(&home)), expected);
+        std::fs::remove_dir_all(at(".git")).unwrap();
+        assert_eq!(beside(&at("packages/a"), Some(&home)), &expected[1..]);
+        // Patterns that lead out of the folder stand for nothing.
+        write(&at("packages/a/package.json"), r#"{"workspaces": ["../*", "../../*/*"]}"#);
+        assert_eq!(beside(&at("packages/a"), Some(&home)), &expected[1..]);
     }
 
     #[test]

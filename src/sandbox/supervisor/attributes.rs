@@ -134,6 +134,12 @@ impl Judge {
         if let Some(note) = self.links_out(&file, &change) {
             return Some((Answer::Fail(libc::EPERM), Some(note)));
         }
+        if matches!(change, Values::Mode(_))
+            && let Ok(path) = path_of(&file)
+        {
+            // A hook that can run now.
+            self.touch(&path, false);
+        }
         let answer = match apply(&file, change) {
             Ok(()) => Answer::Return(0),
             Err(e) => Answer::Fail(e.raw_os_error()),

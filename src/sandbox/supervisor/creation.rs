@@ -269,7 +269,11 @@ impl Judge {
                 made.and_then(|made| mode.complete(&made))?;
             }
             NewName::Node(kind, mode) => mknodat(folder, entry.spelled(), kind, mode.mode, 0)?,
-            NewName::Symlink(target) => symlinkat(target, folder, entry.spelled())?,
+            NewName::Symlink(target) => {
+                // It can turn a pointer that leads through it.
+                self.touch(&entry.path()?, true);
+                symlinkat(target, folder, entry.spelled())?;
+            }
             NewName::Link(file) => {
                 let from = format!("/proc/self/fd/{}", file.as_raw_fd());
                 linkat(CWD, from, folder, entry.name(), AtFlags::SYMLINK_FOLLOW)?;
