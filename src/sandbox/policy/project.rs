@@ -4,7 +4,7 @@
 //! A folder counts if it holds a manifest itself. Read once for a session, at its start: an agent that changes a manifest
 //! opens nothing by that.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Manifests that are read, and bytes of one.
@@ -12,6 +12,9 @@ const MANIFESTS: usize = 300;
 const BYTES: u64 = 1 << 20;
 /// Folders that one pattern of members stands for.
 const MEMBERS: usize = 2_000;
+/// Packages in one folder above which the whole folder counts, and paths at all.
+const PACKAGES: usize = 64;
+const PATHS: usize = 400;
 
 /// Files of the folders above a project that its tools read there.
 const ABOVE: &[&str] = &[
@@ -80,9 +83,7 @@ pub(crate) fn beside(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
         search.visit(above);
     }
     search.visit(workspace);
-    search.found.sort();
-    search.found.dedup();
-    search.found
+    search.few()
 }
 
 /// The repository of a submodule, which lies in that of the project around it. It counts only if its configuration names
@@ -134,6 +135,22 @@ impl Search<'_> {
         }
     }
 
+    /// What was found, in few paths, since each becomes arguments of a program: a folder that holds many packages of the project
+    /// stands for them.
+    fn few(mut self) -> Vec<PathBuf> {
+        let mut packages: HashMap<&Path, usize> = HashMap::new();
+        for parent in self.found.iter().filter_map(|path| path.parent()) {
+            *packages.entry(parent).or_default() += 1;
+        }
+        let many =
+            packages.into_iter().filter(|(folder, count)| *count > PACKAGES && !self.is_too_high(folder));
+        let many: Vec<PathBuf> = many.map(|(folder, _)| folder.to_owned()).collect();
+        self.found.extend(many);
+        let mut found = outermost(self.found);
+        found.truncate(PATHS);
+        found
+    }
+
     /// A folder that a manifest names, if it holds a package.
     fn take(&mut self, named: &Path) -> Option<PathBuf> {
         let folder = named.canonicalize().ok()?;
@@ -146,6 +163,21 @@ impl Search<'_> {
         }
         Some(folder)
     }
+}
+
+/// Those that lie in no other one. A link may lead out of the folder that holds it.
+fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.sort();
+    paths.dedup();
+    let mut top: Option<PathBuf> = None;
+    paths.retain(|path| {
+        let inside = top.as_ref().is_some_and(|top| path.starts_with(top));
+        if !inside {
+            top = Some(path.clone());
+        }
+        !inside || path.is_symlink()
+    });
+    paths
 }
 
 fn read(path: &Path) -> Option<String> {
@@ -300,13 +332,21 @@ mod tests {
         }
         write(&home.join(".git/HEAD"), "");
         write(&home.join("package.json"), "{}");
-        let expected = ["", "node_modules", "package.json", "packages/b"].map(at);
-        assert_eq!(beside(&at("packages/a"), Some(&home)), expected);
+        assert_eq!(beside(&at("packages/a"), Some(&home)), [at("")]);
         std::fs::remove_dir_all(at(".git")).unwrap();
-        assert_eq!(beside(&at("packages/a"), Some(&home)), &expected[1..]);
+        let expected = ["node_modules", "package.json", "packages/b"].map(at);
+        assert_eq!(beside(&at("packages/a"), Some(&home)), expected);
         // Patterns that lead out of the folder stand for nothing.
         write(&at("packages/a/package.json"), r#"{"workspaces": ["../*", "../../*/*"]}"#);
-        assert_eq!(beside(&at("packages/a"), Some(&home)), &expected[1..]);
+        assert_eq!(beside(&at("packages/a"), Some(&home)), expected);
+        // Many packages are one folder.
+        for n in 0..2_000 {
+            write(&at(&format!("packages/p{n}/package.json")), "{}");
+        }
+        assert_eq!(
+            beside(&at("packages/a"), Some(&home)),
+            ["node_modules", "package.json", "packages"].map(at)
+        );
     }
 
     #[test]
