@@ -36,6 +36,7 @@ pub use error::ProviderError;
 pub use registry::{ApiFormats, Providers, build};
 pub use replay::redact::Redact;
 pub use tiller_protocol::Effort;
+pub use transport::overflow::window as stated_window;
 pub use transport::timer::Timer;
 
 use async_trait::async_trait;

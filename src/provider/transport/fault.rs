@@ -12,7 +12,7 @@ use tiller_protocol::Time;
 
 use crate::error::ProviderError;
 use crate::registry::key::Secret;
-use crate::transport::answer;
+use crate::transport::{answer, overflow};
 
 /// Maximum characters of a server's message that are kept.
 const WORDS_LIMIT: usize = 600;
@@ -38,27 +38,6 @@ const SPENT: &[&str] = &[
     "budget has been exceeded",
 ];
 
-/// Phrases which say that the request exceeds the model's window.
-const TOO_LONG: &[&str] = &[
-    "prompt is too long",
-    "context_length_exceeded",
-    "context length",
-    "maximum context",
-    "context window",
-    "context size",
-    "input is too long",
-    "exceeds the maximum number of tokens",
-    "input token count",
-    "request_too_large",
-    "request too large",
-    "too many tokens in the request",
-    "reduce the length of the messages",
-    "exceed_context_size",
-    "string too long",
-    "payload too large",
-    "input length and `max_tokens` exceed",
-];
-
 /// Phrases of a 400 or 403 that refer to the key.
 const KEY: &[&str] =
     &["api key not valid", "api_key_invalid", "invalid api key", "incorrect api key", "invalid x-api-key"];
@@ -82,7 +61,10 @@ pub(crate) fn refusal(
     if status == 413 {
         return ProviderError::TooLarge(text("says the request is too long", ""));
     }
-    if matches!(status, 400 | 422 | 429 | 500) && has(&all, TOO_LONG) && !per_minute(&all) {
+    if matches!(status, 400 | 422 | 429 | 500)
+        && overflow::is_overflow(&said.code, &said.text)
+        && !per_minute(&all)
+    {
         return ProviderError::TooLong(text("says the request is too long", ""));
     }
     let spent = status == 402 || has(&all, SPENT) && !per_minute(&all) && !(status == 429 && said.passes);
@@ -165,7 +147,7 @@ pub(crate) fn event(provider: &str, code: &str, text: &str) -> ProviderError {
     let said = clip(if text.is_empty() { code } else { text });
     let said = said.trim_end_matches('.');
     let of = |head: &str| format!("{provider} {head}: {said}.");
-    if has(&all, TOO_LONG) && !per_minute(&all) {
+    if overflow::is_overflow(code, text) && !per_minute(&all) {
         return ProviderError::TooLong(of("says the request is too long"));
     }
     if has(&all, SPENT) && !per_minute(&all) {
@@ -298,11 +280,12 @@ fn words(body: &[u8]) -> ServerMessage {
         };
     };
     let value = if let Value::Array(mut a) = value { a.pop().unwrap_or(Value::Null) } else { value };
-    let error = value.get("error").unwrap_or(&value);
-    let text = match error {
-        Value::String(s) => s.as_str(),
-        _ => ["message", "detail", "msg"].iter().find_map(|k| error.get(k)?.as_str()).unwrap_or_default(),
-    };
+    let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(&value);
+    let text = message(error).or_else(|| message(&value)).unwrap_or_else(|| match error {
+        Value::Null => String::new(),
+        Value::Object(fields) if fields.is_empty() => String::new(),
+        other => other.to_string(),
+    });
     let mut code = String::new();
     for key in ["type", "code", "status"] {
         match error.get(key) {
@@ -316,6 +299,9 @@ fn words(body: &[u8]) -> ServerMessage {
     if let Some(raw) = error.pointer("/metadata/raw").and_then(Value::as_str) {
         code.push_str(raw);
     }
+    // llama.cpp states its window in a field only.
+    let window = error.get("n_ctx").and_then(Value::as_u64).filter(|_| !text.contains("n_ctx"));
+    let text = window.map_or_else(|| text.clone(), |tokens| format!("{text} (n_ctx {tokens})"));
     let details = error.get("details").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let delay = details.iter().find_map(|d| {
         let seconds: f64 = d.get("retryDelay")?.as_str()?.strip_suffix('s')?.parse().ok()?;
@@ -328,7 +314,37 @@ fn words(body: &[u8]) -> ServerMessage {
         && !quotas.iter().any(|q| q.contains("PerDay"))
         // A plan without any such quota.
         && !text.contains("limit: 0");
-    ServerMessage { code, text: clip(text), delay, passes }
+    ServerMessage { code, text: clip(&text), delay, passes }
+}
+
+/// The words of an error in any of the usual fields; several of a list are joined.
+fn message(error: &Value) -> Option<String> {
+    let text = match error {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Array(all) => all.iter().filter_map(message).collect::<Vec<_>>().join("; "),
+        Value::Object(fields) => {
+            let names = [
+                "message",
+                "detail",
+                "msg",
+                "errors",
+                "error",
+                "error_msg",
+                "error_message",
+                "reason",
+                "title",
+            ];
+            let found = names.iter().find_map(|name| message(fields.get(*name)?))?;
+            // The field that a fault is about, as validators write it.
+            let path = fields.get("loc").and_then(Value::as_array).map(|parts| {
+                let part = |part: &Value| part.as_str().map_or_else(|| part.to_string(), str::to_owned);
+                parts.iter().map(part).collect::<Vec<_>>().join(".")
+            });
+            path.map_or(found.clone(), |path| format!("{path}: {found}"))
+        }
+        _ => String::new(),
+    };
+    (!text.is_empty()).then_some(text)
 }
 
 /// Shortens a server's message to one line.

@@ -180,6 +180,34 @@ fn a_servers_words_are_short_one_line_and_without_the_key() {
     assert!(text.chars().count() < 800 && !text.chars().any(char::is_control), "{text}");
 }
 
+/// Row P17: no body hides its reason.
+#[test]
+fn p17_the_reason_is_quoted_from_any_body() {
+    for (body, words) in [
+        (r#"{"detail": "no such model"}"#, "no such model"),
+        (
+            r#"{"detail": [{"loc": ["body", "messages", 0], "msg": "field required"}]}"#,
+            "body.messages.0: field required",
+        ),
+        (r#"{"errors": [{"message": "first"}, {"message": "second"}]}"#, "first; second"),
+        (r#"{"errors": ["plain"]}"#, "plain"),
+        (r#"{"error": "words"}"#, "words"),
+        (r#"{"error": {"error": {"message": "deep"}}}"#, "deep"),
+        (r#"{"error": null, "message": "beside"}"#, "beside"),
+        (r#"{"error": {"code": 7}, "message": "outside"}"#, "outside"),
+        (r#"{"error_msg": "of another"}"#, "of another"),
+        (r#"[{"error": {"message": "in a list"}}]"#, "in a list"),
+        (r#"{"success": false, "why": 3}"#, r#""why":3"#),
+        ("plain text", "plain text"),
+        ("  \n ", "(400)."),
+        ("{}", "(400)."),
+        ("null", "(400)."),
+    ] {
+        let text = refusal("p", 400, &HeaderMap::new(), body.as_bytes(), now()).to_string();
+        assert!(text.contains(words), "{body}: {text}");
+    }
+}
+
 #[test]
 fn p12_a_redirect_names_the_host_and_says_what_to_do() {
     let h = headers(&[("location", "https://evil.example.test/steal?key=1")]);

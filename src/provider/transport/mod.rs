@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod fault;
 pub mod http;
+pub(crate) mod overflow;
 pub mod retry;
 pub mod sse;
 pub(crate) mod stream;

@@ -12,27 +12,6 @@ use tiller_store::Store;
 pub(crate) const KEY: &str = "windows";
 /// Plausible sizes, in tokens: any other number in a message is something else.
 pub(crate) const PLAUSIBLE: std::ops::RangeInclusive<u64> = 512..=100_000_000;
-/// Text right before the number of the window, in the messages of vendors and local servers.
-pub(crate) const BEFORE: &[&str] = &[
-    "context length is ",
-    "context length of ",
-    "context length (",
-    "context size (",
-    "context size of ",
-    "context window of ",
-    "context window is ",
-    "context window (",
-    "tokens allowed (",
-    "maximum of ",
-    "limit of ",
-    "limit is ",
-    "n_ctx: ",
-    "n_ctx = ",
-    "n_ctx\":",
-];
-/// Text right after it.
-pub(crate) const BEHIND: &[&str] = &[" maximum", " tokens maximum", " max "];
-
 /// Milliseconds after which a learned window is forgotten: servers are reconfigured.
 pub(crate) const AGE: i64 = 30 * 24 * 3600 * 1000;
 
@@ -41,6 +20,9 @@ pub(crate) const AGE: i64 = 30 * 24 * 3600 * 1000;
 pub(crate) struct LearnedWindow {
     /// The window in tokens.
     pub(crate) tokens: u64,
+    /// No number was given: nine tenths of a request that was refused. Of this session only.
+    #[serde(skip)]
+    pub(crate) guessed: bool,
     /// The configured window at that time. When it differs now, the user has corrected it.
     pub(crate) stated: Option<u64>,
     pub(crate) time: Time,
@@ -85,6 +67,8 @@ impl LearnedWindows {
     }
 
     pub(crate) fn as_json(&self) -> Option<String> {
-        serde_json::to_string(&*self.0.read().unwrap_or_else(PoisonError::into_inner)).ok()
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let stated: BTreeMap<_, _> = known.iter().filter(|(_, learned)| !learned.guessed).collect();
+        serde_json::to_string(&stated).ok()
     }
 }

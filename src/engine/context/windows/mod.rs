@@ -5,16 +5,16 @@ pub(crate) mod learned_windows;
 
 use crate::session::model;
 use tiller_protocol::ModelRef;
-use tiller_provider::ProviderError;
+use tiller_provider::{ProviderError, stated_window};
 
-use crate::context::windows::learned_windows::{BEFORE, BEHIND, KEY, LearnedWindow, PLAUSIBLE};
+use crate::context::windows::learned_windows::{KEY, LearnedWindow, PLAUSIBLE};
 use crate::core::Core;
 
 /// Learns from the server's rejection of a request of about `request` tokens.
 pub(crate) fn learn_window(core: &mut Core, model: &ModelRef, error: &ProviderError, request: u64) {
     let known = model::model_info(core, model).window;
-    let Some(tokens) =
-        window_of(error, known, request).filter(|t| PLAUSIBLE.contains(t) && known.is_none_or(|k| *t < k))
+    let is_new = |tokens: u64| PLAUSIBLE.contains(&tokens) && known.is_none_or(|known| tokens < known);
+    let Some((tokens, guessed)) = window_of(error, known, request).filter(|(tokens, _)| is_new(*tokens))
     else {
         return;
     };
@@ -22,7 +22,7 @@ pub(crate) fn learn_window(core: &mut Core, model: &ModelRef, error: &ProviderEr
     core.services
         .models
         .windows
-        .learn(model, LearnedWindow { tokens, stated, time: core.services.clock.now() });
+        .learn(model, LearnedWindow { tokens, guessed, stated, time: core.services.clock.now() });
     keep_windows(core);
 }
 
@@ -38,36 +38,18 @@ fn keep_windows(core: &Core) {
     drop(core.services.store.set_meta(KEY, core.services.models.windows.as_json()));
 }
 
-/// The window that a rejection names, or the window that the size of the request suggests where none is `known`.
-fn window_of(error: &ProviderError, known: Option<u64>, request: u64) -> Option<u64> {
+/// The window that a rejection names, or the window that the size of the request suggests where none is `known`; true: it is
+/// only suggested.
+fn window_of(error: &ProviderError, known: Option<u64>, request: u64) -> Option<(u64, bool)> {
     match error {
-        ProviderError::TooLong(said) => {
-            stated_in(said).or_else(|| known.is_none().then_some(request / 10 * 9))
-        }
+        ProviderError::TooLong(said) => match stated_window(said) {
+            Some(tokens) => Some((tokens, false)),
+            None => known.is_none().then_some((request / 10 * 9, true)),
+        },
         // A request with too many bytes may have few tokens.
-        ProviderError::TooLarge(said) => stated_in(said),
+        ProviderError::TooLarge(said) => stated_window(said).map(|tokens| (tokens, false)),
         _ => None,
     }
-}
-
-/// The window that the text of a rejection names, in tokens.
-fn stated_in(said: &str) -> Option<u64> {
-    let said = said.to_ascii_lowercase();
-    let mut rest = 0;
-    while let Some(start) = said[rest..].find(|c: char| c.is_ascii_digit()).map(|at| rest + at) {
-        let end = said[start..]
-            .find(|c: char| !c.is_ascii_digit() && c != ',')
-            .map_or(said.len(), |length| start + length);
-        let digits: String = said[start..end].chars().filter(char::is_ascii_digit).collect();
-        let (before, behind) = (&said[..start], &said[end..]);
-        let named = BEFORE.iter().any(|words| before.ends_with(words))
-            || BEHIND.iter().any(|words| behind.starts_with(words));
-        if let Some(tokens) = digits.parse().ok().filter(|n| named && PLAUSIBLE.contains(n)) {
-            return Some(tokens);
-        }
-        rest = end;
-    }
-    None
 }
 
 #[cfg(test)]
@@ -95,7 +77,7 @@ mod tests {
             ("maximum context length is 99999999999999999999 tokens", None),
             ("context window of 32 tokens", None),
         ] {
-            assert_eq!(stated_in(said), window, "{said}");
+            assert_eq!(stated_window(said), window, "{said}");
         }
     }
 
@@ -104,11 +86,11 @@ mod tests {
         type Make = fn(String) -> ProviderError;
         let (long, large): (Make, Make) = (ProviderError::TooLong, ProviderError::TooLarge);
         for (error, said, known, window) in [
-            (long, "too long", None, Some(9_000)),
+            (long, "too long", None, Some((9_000, true))),
             (long, "too long", Some(20_000), None),
-            (long, "maximum context length is 8192 tokens", Some(20_000), Some(8_192)),
+            (long, "maximum context length is 8192 tokens", Some(20_000), Some((8_192, false))),
             (large, "too large", None, None),
-            (large, "maximum context length is 8192 tokens", None, Some(8_192)),
+            (large, "maximum context length is 8192 tokens", None, Some((8_192, false))),
         ] {
             assert_eq!(window_of(&error(said.into()), known, 10_000), window, "{said} {known:?}");
         }
@@ -119,16 +101,20 @@ mod tests {
     fn a_learned_window_narrows_until_it_is_corrected_refuted_or_old() {
         let (windows, model, time) = (LearnedWindows::default(), ModelRef("local/m".into()), Time(1_000));
         assert_eq!(windows.narrowed(&model, Some(9000), time), Some(9000));
-        windows.learn(&model, LearnedWindow { tokens: 4096, stated: None, time });
+        windows.learn(&model, LearnedWindow { tokens: 4096, guessed: false, stated: None, time });
         assert_eq!(windows.narrowed(&model, None, time), Some(4096));
         assert_eq!(windows.narrowed(&model, Some(2000), time), Some(2000));
         assert_eq!(windows.narrowed(&model, Some(9000), time), Some(9000), "the person states one now");
         let month = Time(time.0 + AGE);
         assert_eq!(windows.narrowed(&model, None, month), None);
-        windows.learn(&model, LearnedWindow { tokens: 4096, stated: Some(9000), time });
+        windows.learn(&model, LearnedWindow { tokens: 4096, guessed: false, stated: Some(9000), time });
         assert_eq!(windows.narrowed(&model, Some(9000), time), Some(4096));
         assert!(!windows.took(&model, 4096));
         assert!(windows.took(&model, 5000));
         assert_eq!(windows.narrowed(&model, Some(9000), time), Some(9000));
+        // A guess holds for this session.
+        windows.learn(&model, LearnedWindow { tokens: 2048, guessed: true, stated: None, time });
+        assert_eq!(windows.narrowed(&model, None, time), Some(2048));
+        assert_eq!(windows.as_json().as_deref(), Some("{}"));
     }
 }
