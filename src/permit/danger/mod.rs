@@ -30,8 +30,9 @@ use programs::command;
 
 /// Why a command asks in every profile. Empty when it need not.
 ///
-/// `places` are the folders in which its parts may run; what a word names is judged by where it leads.
-pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf]) -> Vec<String> {
+/// `places` are the folders in which its parts may run; what a word names is judged by where it leads. `confined`: it runs in the
+/// sandbox, which holds what its code does and keeps its servers on loopback: then neither is a reason.
+pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf], confined: bool) -> Vec<String> {
     let location = Location { roots, places };
     let mut out = Vec::new();
     let mut say = |why: Option<String>| {
@@ -50,12 +51,13 @@ pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf]) -> Vec<St
         }
         say(command(part, location));
         say(own_program::own_program(part));
-        say(code::code(part, location));
+        say((!confined).then(|| code::code(part, location).or_else(|| uploads::hands_out(part))).flatten());
         say(escapes::escapes(part));
         say(uploads::upload(analysis, part, location));
-        say(piped(analysis, part));
+        say(piped(analysis, part, confined));
         say(loads.as_ref().and_then(|loads| loads.run_by(part)));
-        say(runs_other(part).map(|o| format!("{} may run another program through {o}", part.base())));
+        let other = runs_other(part).filter(|_| !confined);
+        say(other.map(|o| format!("{} may run another program through {o}", part.base())));
     }
     for redirect in analysis.all_redirects().filter(|r| r.writes()) {
         let target = redirect.target.text.as_str();
@@ -67,7 +69,7 @@ pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf]) -> Vec<St
 }
 
 /// Code that comes from a network or from a decoder and is run at once.
-fn piped(analysis: &Analysis, part: &Part) -> Option<String> {
+fn piped(analysis: &Analysis, part: &Part, confined: bool) -> Option<String> {
     let base = part.base();
     let runs = runs_code(&base)
         && !part.args().iter().any(|w| w.plain() && !w.text.starts_with('-') && w.text.contains('.'));
@@ -76,15 +78,18 @@ fn piped(analysis: &Analysis, part: &Part) -> Option<String> {
     }
     let (from, to) = part.piped_from?;
     let sources = analysis.parts.get(from..to).unwrap_or_default();
-    let from = sources
+    let loader = sources
         .iter()
         .map(Part::base)
-        .find(|b| matches!(b.as_str(), "curl" | "wget" | "fetch" | "nc" | "ncat"))
-        .or_else(|| {
-            sources.iter().map(Part::base).find(|b| {
-                matches!(b.as_str(), "base64" | "xxd" | "openssl" | "gunzip" | "zcat" | "rev" | "tr" | "gpg")
-            })
-        });
+        .find(|b| matches!(b.as_str(), "curl" | "wget" | "fetch" | "nc" | "ncat"));
+    if confined && loader.is_none() {
+        return None;
+    }
+    let from = loader.or_else(|| {
+        sources.iter().map(Part::base).find(|b| {
+            matches!(b.as_str(), "base64" | "xxd" | "openssl" | "gunzip" | "zcat" | "rev" | "tr" | "gpg")
+        })
+    });
     let shell = matches!(
         base.as_str(),
         "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" | "ash" | "source" | "." | "eval" | "xargs"

@@ -88,7 +88,6 @@ pub(super) fn upload(analysis: &Analysis, part: &Part, location: Location<'_>) -
         "git" => super::git::pushes(args),
         _ => None,
     }
-    .or_else(|| hands_out(&base, args))
     .or_else(|| device_file(analysis, part, location))
 }
 
@@ -123,9 +122,10 @@ fn by_option(base: &str, args: &[Word]) -> bool {
 }
 
 /// Servers that hand out a folder, to more than this machine.
-fn hands_out(base: &str, args: &[Word]) -> Option<String> {
+pub(super) fn hands_out(part: &Part) -> Option<String> {
+    let (base, args) = (part.base(), part.args());
     let has = |text: &str| args.iter().any(|w| w.text == text);
-    let serves = match base {
+    let serves = match base.as_str() {
         b if b.starts_with("python") => {
             ["http.server", "-mhttp.server", "SimpleHTTPServer"].into_iter().any(has)
         }

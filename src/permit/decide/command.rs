@@ -58,7 +58,10 @@ fn by_words(
     if request.profile.only_looks() {
         return read_only(request.profile);
     }
-    let dangers = danger::dangers(&analysis, &policy.roots, &places);
+    let confined = request.profile == Profile::Full
+        && shell.is_some_and(|shell| shell.confined)
+        && outside(policy, request, text, folder, shell).is_none();
+    let dangers = danger::dangers(&analysis, &policy.roots, &places, confined);
     let (effects, risk) = describe::command(&analysis, &dangers, &policy.roots, &places, background);
     let ask =
         |rule: AskReason, always: Option<String>| Need::Ask { rule, risk, effects: effects.clone(), always };
@@ -148,7 +151,7 @@ fn clear_when_written_out(
             && denied(policy, request.agent, request.tool, &written, places).is_none()
             && asked(policy, request.agent, request.tool, &written, places).is_none()
             && matches!(by_path(policy, request.agent, &written, places), (None, None))
-            && danger::dangers(&written, &policy.roots, places).is_empty()
+            && danger::dangers(&written, &policy.roots, places, false).is_empty()
     })
 }
 
@@ -190,7 +193,7 @@ pub(crate) fn suspected(policy: &Policy, request: &Request<'_>, text: &str, fold
     if let (Some(no), _) = by_path(policy, request.agent, &analysis, &places) {
         return Some(no);
     }
-    let dangers = danger::dangers(&analysis, &policy.roots, &places);
+    let dangers = danger::dangers(&analysis, &policy.roots, &places, false);
     if dangers.is_empty() {
         return None;
     }
@@ -203,7 +206,7 @@ pub(crate) fn is_read_only(policy: &Policy, text: &str, folder: &Path) -> bool {
     let analysis = analyse(text);
     let places = folders(&policy.roots, &analysis, folder);
     analysis.unclear.is_none()
-        && danger::dangers(&analysis, &policy.roots, &places).is_empty()
+        && danger::dangers(&analysis, &policy.roots, &places, false).is_empty()
         && requirements(&analysis, &policy.roots, &places)
             .is_some_and(|needs| !needs.contains(&Requirement::Sandbox))
 }

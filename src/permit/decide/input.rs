@@ -115,7 +115,7 @@ fn by_words(policy: &Policy, request: &Request<'_>, typed: &ProcessInput<'_>, re
     let ask = |rule: AskReason, effects: Vec<String>, risk| Need::Ask { rule, risk, effects, always: None };
 
     let dangers = |analysis: &Analysis| {
-        danger::dangers(analysis, &policy.roots, &places(policy, analysis, typed.folder))
+        danger::dangers(analysis, &policy.roots, &places(policy, analysis, typed.folder), false)
     };
     let known = dangers(&start);
     let before = dangers(earlier);

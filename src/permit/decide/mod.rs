@@ -534,7 +534,7 @@ pub fn is_read_only(policy: &Policy, access: &Access) -> bool {
 pub fn always_pattern(policy: &Policy, text: &str) -> Option<String> {
     let analysis = tiller_shell::analyse(text);
     let places = folders(&policy.roots, &analysis, &policy.roots.workspace);
-    if !crate::danger::dangers(&analysis, &policy.roots, &places).is_empty() {
+    if !crate::danger::dangers(&analysis, &policy.roots, &places, false).is_empty() {
         return None;
     }
     let open = command::open_parts(policy, "", "terminal", &analysis, &places, None);

@@ -171,7 +171,8 @@ mod tests {
         let path =
             format!("{}:{}:{}", top.join("shims").display(), bin.display(), work.join("bin").display());
         let find_in = |name: &str, path: &str, folder: &Path| {
-            let shell = ShellState { path: path.to_owned(), redefined: vec!["fn1".into()] };
+            let shell =
+                ShellState { path: path.to_owned(), redefined: vec!["fn1".into()], ..ShellState::default() };
             find(name, &shell, &[folder.to_owned()], &roots)
         };
         let here = |name: &str| find_in(name, &path, &work);
@@ -197,7 +198,7 @@ mod tests {
         assert!(here("ls").is_ok(), "no launcher");
         // What stands in the home folder is the person's own.
         let roots = Roots::new(&work, Some(top), vec![]);
-        let shell = ShellState { path, redefined: vec![] };
+        let shell = ShellState { path, redefined: vec![], ..ShellState::default() };
         assert!(find("jq", &shell, std::slice::from_ref(&work), &roots).is_ok());
     }
 }

@@ -35,11 +35,13 @@ pub enum Access {
     Free,
 }
 
-/// The state of a shell session, as far as it decides which programs its commands run.
+/// The state of a shell session, as far as it decides what its commands do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShellState {
     /// Its `PATH`. Empty: not known, so none of its programs is known.
     pub path: String,
     /// Names of its functions and aliases, and of programs that its exported variables redirect. `*`: every program.
     pub redefined: Vec<String>,
+    /// Its commands run in the sandbox: they write the workspace only, and reach no network but the one of the settings.
+    pub confined: bool,
 }

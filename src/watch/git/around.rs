@@ -32,7 +32,7 @@ impl GitSurroundings {
 impl Surroundings for GitSurroundings {
     fn shell(&self) -> ShellState {
         let path = self.env.now().iter().find(|(n, _)| n == "PATH").map(|(_, v)| v.clone());
-        ShellState { path: path.unwrap_or_default(), redefined: Vec::new() }
+        ShellState { path: path.unwrap_or_default(), redefined: Vec::new(), ..ShellState::default() }
     }
 
     fn git(&self, folder: &Path, program: &Path) -> Result<GitConfiguration, String> {

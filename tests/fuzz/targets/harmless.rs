@@ -195,7 +195,7 @@ const FOLDER: &str = "tiller-fuzz-sample-";
 
 /// A new folder of this process. Those of processes that ended are removed: nothing runs at the end of a process.
 fn scratch() -> std::io::Result<PathBuf> {
-    let above = std::env::temp_dir();
+    let above = tempfile::env::temp_dir();
     for entry in std::fs::read_dir(&above)?.flatten() {
         let name = entry.file_name();
         let pid = name.to_str().and_then(|n| n.strip_prefix(FOLDER));
@@ -374,7 +374,7 @@ fn run(data: &[u8]) -> u64 {
         access: &access,
         raw: &text,
     };
-    let shell = ShellState { path: "/usr/bin:/bin".into(), redefined: Vec::new() };
+    let shell = ShellState { path: "/usr/bin:/bin".into(), redefined: Vec::new(), ..ShellState::default() };
     match decide_in(&sample.policy, &request, Some(&shell)) {
         Verdict::Allow { unasked: Some(run), .. } if !run.needs_sandbox => {
             let analysis = tiller_shell::analyse(&text);

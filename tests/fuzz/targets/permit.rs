@@ -25,7 +25,7 @@ pub(super) struct Calm;
 
 impl Surroundings for Calm {
     fn shell(&self) -> ShellState {
-        ShellState { path: "/usr/bin:/bin".into(), redefined: Vec::new() }
+        ShellState { path: "/usr/bin:/bin".into(), redefined: Vec::new(), ..ShellState::default() }
     }
 
     fn git(&self, _: &Path, _: &Path) -> Result<GitConfiguration, String> {

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use tiller_protocol::{AgentId, ProcessRow, ShellState, lock};
 
-use crate::ToolCx;
 use crate::shell::backend::{CommandResult, Shell, ShellError};
 use crate::shell::elsewhere::Elsewhere;
 use crate::shell::jobs::Job;
@@ -20,6 +19,7 @@ use crate::shell::processes::guardian::Guardian;
 use crate::shell::processes::launch::{FileGuard, NoSandbox, Sandbox};
 use crate::shell::processes::proc_fs::Family;
 use crate::shell::protected::put_back;
+use crate::{CommandProfile, ToolCx};
 
 mod run;
 
@@ -143,13 +143,14 @@ impl ShellPool {
     pub(crate) fn state(&self, cx: &ToolCx) -> ShellState {
         if cx.workspace.terminal().is_some() {
             // Which programs there are is not known: none of them is taken for harmless.
-            return ShellState { path: String::new(), redefined: vec!["*".into()] };
+            return ShellState { redefined: vec!["*".into()], ..ShellState::default() };
         }
         let mut state = lock(&self.states).get(&cx.agent).cloned().unwrap_or_default();
         if state.path.is_empty() {
             let path = cx.child_env.iter().find(|(n, _)| n == "PATH").map(|(_, v)| v.clone());
             state.path = path.unwrap_or_default();
         }
+        state.confined = cx.workspace.confines(CommandProfile::Workspace);
         state
     }
 
