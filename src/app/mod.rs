@@ -16,6 +16,7 @@
 //! | `definitions` | kinds of agents, programs and workflows, from files |
 //! | `extensions` | hooks of the settings and of the project |
 //! | `spill` | full outputs of removed sessions |
+//! | `temporary` | the folder for temporary files, when `TMPDIR` names none |
 //! | `screen` | parts for the workbench only: the editor, the status line's command, changes of settings, keys and
 //! themes |
 //!
@@ -37,6 +38,7 @@ pub(crate) mod settings;
 pub mod setup;
 pub(crate) mod spill;
 pub mod start;
+pub(crate) mod temporary;
 mod terminals;
 pub(crate) mod tools;
 mod trust;

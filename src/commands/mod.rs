@@ -111,6 +111,7 @@ pub fn run(cli: Cli) -> ExitCode {
     if let Err(e) = crate::app::core_dumps::disable() {
         tracing::debug!(error = %e, "core dumps could not be turned off");
     }
+    crate::app::temporary::settle();
     let exit = dispatch(cli);
     ExitCode::from(exit.unwrap_or_else(|n| fail(&n)).code())
 }

@@ -96,7 +96,7 @@ fn confined(run: &SandboxRun) -> Result<Exit, Notice> {
     let launch = Launch { program: program.into(), args: args.to_vec(), env, folder };
     let launcher = Launcher::own().map_err(io("the path of this program is unknown"))?;
     let confined = Confined { policy: policy.with_hard_links(), method, launcher };
-    let ended = supervise::run(&confined, launch, &std::env::temp_dir())
+    let ended = supervise::run(&confined, launch, &tempfile::env::temp_dir())
         .map_err(io("the command could not be started in the sandbox"))?;
     let mut err = std::io::stderr().lock();
     for violation in &ended.violations {

@@ -88,7 +88,7 @@ fn careful_file(job: &mut Job) -> Result<Option<CarefulFile>, StartError> {
     let wanted = !job.auto_approve || over_acp;
     let Some(text) = job.adapter.careful_file.clone().filter(|_| wanted) else { return Ok(None) };
     let random = || std::hash::RandomState::new().build_hasher().finish();
-    let path = std::env::temp_dir().join(format!("tiller-{:016x}{:016x}.toml", random(), random()));
+    let path = tempfile::env::temp_dir().join(format!("tiller-{:016x}{:016x}.toml", random(), random()));
     // Does not follow a symbolic link that another user put there.
     let mut options = std::fs::OpenOptions::new();
     let made = options.write(true).create_new(true).mode(0o600).open(&path);

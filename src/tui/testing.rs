@@ -156,7 +156,7 @@ impl Robot {
             looked: None,
         };
         // Never into the folder that the tests run in.
-        robot.app.model.environment.folders.scratch = std::env::temp_dir();
+        robot.app.model.environment.folders.scratch = tempfile::env::temp_dir();
         robot.app.model.set_tools(&tools());
         robot.app.start();
         robot.settle();

@@ -142,7 +142,7 @@ fn size(b: &Bench, out: &mut Figures) -> Result<()> {
 
 /// What the start of a command costs more in the sandbox than without, in each way that this machine has.
 fn sandbox(b: &Bench, out: &mut Figures) -> Result<()> {
-    let folder = std::env::temp_dir();
+    let folder = tempfile::env::temp_dir();
     let rounds = b.pick(100, 20);
     let median = |words: &[&str]| -> Result<f64> {
         let mut times = Vec::new();

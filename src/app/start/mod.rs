@@ -22,8 +22,8 @@ use tokio::runtime::Runtime;
 
 use crate::app::settings::{self, SharedSettings};
 use crate::app::{
-    Setup, definitions, definitions::workflows, extensions, logs, restricting, rules, sandbox, terminals,
-    trust, watch,
+    Setup, definitions, definitions::workflows, extensions, logs, restricting, rules, sandbox, temporary,
+    terminals, trust, watch,
 };
 
 /// Permission rules of this run only, in the syntax of `permissions.yaml`.
@@ -147,6 +147,7 @@ impl Running {
                 Notice::new(NoticeKind::Config, p.to_string()).hint(hint)
             })
             .collect();
+        notices.extend(crate::app::temporary::notice());
         notices.extend(server_problems);
         notices.append(&mut plugin_notices);
         notices.extend(settings::doubled(&setup));
@@ -424,9 +425,13 @@ pub(crate) fn child_env(setup: &Setup) -> Vec<(String, String)> {
     tiller_permit::child_env(vars(), &setup.config.config.limits.env, &setup.secrets)
 }
 
-/// Tiller's own environment. Variables that are not UTF-8 are not passed to children.
+/// Tiller's own environment, with a `TMPDIR` that can be used. Variables that are not UTF-8 are not passed to children.
 pub(super) fn vars() -> impl Iterator<Item = (String, String)> {
     let utf8 =
         |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-    std::env::vars_os().filter_map(utf8)
+    let temporary = temporary::replaced();
+    std::env::vars_os().filter_map(utf8).map(move |(name, value)| match temporary {
+        Some((_, folder)) if name == temporary::VARIABLE => (name, folder.display().to_string()),
+        _ => (name, value),
+    })
 }

@@ -46,8 +46,8 @@ pub(crate) fn resume(common: Common) -> Result<Exit, Notice> {
 pub(crate) fn demo(demo: args::Demo) -> Result<Exit, Notice> {
     let scratch = match demo.at {
         Some(dir) => dir,
-        None => new_folder(&std::env::temp_dir(), std::process::id())
-            .map_err(|e| unwritable(&std::env::temp_dir(), &e))?,
+        None => new_folder(&tempfile::env::temp_dir(), std::process::id())
+            .map_err(|e| unwritable(&tempfile::env::temp_dir(), &e))?,
     };
     lay_out(&scratch)?;
     let model = Some("demo/demo".into());

@@ -182,12 +182,13 @@ fn attempt(method: Method, launcher: &Launcher, profile: Profile) -> io::Result<
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixListener};
     // Not in /tmp: bubblewrap hides it, so a probe would show nothing there.
-    let place = [Path::new("/var/tmp"), &std::env::temp_dir()]
+    let place = [Path::new("/var/tmp"), &tempfile::env::temp_dir()]
         .into_iter()
         .find(|path| path.is_dir())
         .map(Path::to_owned);
-    let tmp =
-        tempfile::Builder::new().prefix("tiller-").tempdir_in(place.unwrap_or_else(std::env::temp_dir))?;
+    let tmp = tempfile::Builder::new()
+        .prefix("tiller-")
+        .tempdir_in(place.unwrap_or_else(tempfile::env::temp_dir))?;
     let top = tmp.path().canonicalize()?;
     for folder in ["outside", "scratch", "work/.git/hooks"] {
         std::fs::create_dir_all(top.join(folder))?;

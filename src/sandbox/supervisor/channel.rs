@@ -39,7 +39,7 @@ impl Meeting {
         };
         let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let mut all =
-            [Some(std::env::temp_dir()), own, Some("/var/tmp".into()), Some("/run".into())].into_iter();
+            [Some(tempfile::env::temp_dir()), own, Some("/var/tmp".into()), Some("/run".into())].into_iter();
         let folder = loop {
             let Some(place) = all.next() else {
                 return Err(io::Error::other("there is no folder for the supervisor's socket"));

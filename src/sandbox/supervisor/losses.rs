@@ -84,7 +84,7 @@ impl Losses {
         let outside = policy.profile == Profile::Floor;
         let home = outside.then(|| std::env::var_os("HOME")).flatten();
         let caches = home.iter().flat_map(|home| CACHES.iter().map(|name| Path::new(home).join(name)));
-        let temporary = [std::env::temp_dir(), "/tmp".into(), "/dev/shm".into(), "/run".into()];
+        let temporary = [tempfile::env::temp_dir(), "/tmp".into(), "/dev/shm".into(), "/run".into()];
         let passing = temporary.into_iter().chain(caches);
         Self {
             workspace: policy.workspace.clone(),

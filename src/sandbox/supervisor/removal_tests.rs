@@ -187,7 +187,7 @@ fn rules_for_ignored_files_that_a_command_wrote_do_not_count() {
 /// not let this process supervise without `no_new_privs`, nothing is asked and nothing fails.
 #[test]
 fn outside_the_sandbox_removals_are_asked_about_too() {
-    if std::env::temp_dir().starts_with("/var/tmp") {
+    if tempfile::env::temp_dir().starts_with("/var/tmp") {
         println!("skipped: the files of this test are temporary ones here");
         return;
     }

@@ -28,9 +28,12 @@ pub enum ShellError {
         #[source]
         source: std::io::Error,
     },
-    /// It started but did not come to its first prompt.
-    #[error("the shell did not start within {0} s")]
-    Silent(u64),
+    /// It started but did not come to its first prompt within these seconds; with what it printed.
+    #[error("the shell did not start within {0} s{1}")]
+    Silent(u64, String),
+    /// It ended before its first prompt; with what it printed.
+    #[error("the shell ended before its first command{0}")]
+    Ended(String),
     /// The terminal elsewhere cannot be used: which, why, and what to do.
     #[error("{0}")]
     Elsewhere(String),

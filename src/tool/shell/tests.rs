@@ -10,6 +10,7 @@ use super::{Process, Terminal};
 use crate::testing::{Bench, text_of};
 use crate::{ToolError, ToolOutput};
 
+mod environments;
 mod faults;
 mod jobs;
 mod reading;

@@ -185,7 +185,7 @@ fn ours() -> Vec<(&'static str, Robot)> {
         all[1].1.app.effects(Owner::Shell, vec![effect]);
     }
     let r = &mut all[2].1;
-    r.app.model.environment.folders.config = Some(std::env::temp_dir());
+    r.app.model.environment.folders.config = Some(tempfile::env::temp_dir());
     r.run("ctrl-x K; type Redraw the whole screen; enter; f9");
     assert!(r.screen().contains("This key is free"), "{}", r.screen());
     all.iter_mut().for_each(|(_, r)| drop(r.app.take_tasks()));

@@ -137,7 +137,7 @@ impl UiOptions {
             plugins: Vec::new(),
             state: None,
             draft: None,
-            scratch: std::env::temp_dir(),
+            scratch: tempfile::env::temp_dir(),
         };
         Self {
             config: schema::Ui::default(),

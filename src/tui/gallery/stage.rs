@@ -121,7 +121,7 @@ impl Stage {
         let map = keys().ok_or("the shipped keymap cannot be read")?;
         let themes = Themes::fixed(look.theme()?);
         let mut app = App::new(Arc::new(ui), shipped::registry(), map, themes, clock.clone());
-        app.model.environment.folders.scratch = std::env::temp_dir();
+        app.model.environment.folders.scratch = tempfile::env::temp_dir();
         let cells = Buffer::empty(Rect::new(0, 0, width, height));
         let mut stage = Self {
             app,

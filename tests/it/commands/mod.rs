@@ -3,6 +3,7 @@
 pub(crate) mod advice;
 pub(crate) mod batch;
 pub(crate) mod cli;
+pub(crate) mod environments;
 pub(crate) mod exec;
 pub(crate) mod first_request;
 pub(crate) mod help;

@@ -3,17 +3,20 @@
 #   fd 0 at start: control pipe, one line each: `I` + code of ours, `U` + a command of the agent,
 #   `M` + the file that holds one of several lines; `V` and `N` are the same with the assignments in
 #   __tiller_with before them, which hold for this command alone.
-#   fd 2 at start: report pipe: `r|x STATUS NUMBER\nFOLDER\0EXPORTS\0NAMES\0` (r: ready for the next, x: the shell ends;
+#   fd 2 at start: report pipe: `MARKER r|x STATUS NUMBER\nFOLDER\0EXPORTS\0NAMES\0` (r: ready for the next, x: the shell ends;
 #   number: of the line that it is about, from 1; names: functions, aliases, traps, builtins that are off, options that
-#   change what a pattern stands for).
+#   change what a pattern stands for). Before a marker stands what others print there: the system and the shell, of a locale
+#   or a library that is missing, and what a file of BASH_ENV leaves behind.
 # $1: file with exports to take over, or nothing. $2: marker for the environment.
 # The report is written in the condition, so that a `continue` in a command cannot skip it. While a
 # command runs both pipes are closed for it: nothing that it starts can hold or fake them.
 exec 8<&0 9>&2 </dev/null >/dev/null 2>/dev/null
 if [ -n "$1" ]; then . "$1"; fi
 export TILLER_CHILD="$2"
+# Functions, since a command may unset each variable.
+eval "__tiller_mark() { command printf '%s ' '$2'; }"
 set --
-# The number of the line: a function, since a command may unset each variable.
+# The number of the line.
 __tiller_no() { __tiller_n=0; }
 __tiller_rc() { return "$__tiller_st"; }
 # Without another process, which may not be there to be found.
@@ -26,6 +29,7 @@ __tiller_load() {
 }
 __tiller_say() {
   __tiller_no
+  __tiller_mark >&9
   command printf '%s %s %s\n%s\0' "$1" "$__tiller_st" "$__tiller_n" "$PWD" >&9
   command export -p >&9
   command printf '\0' >&9

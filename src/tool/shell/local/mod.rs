@@ -147,7 +147,8 @@ impl LocalShell {
         };
         match tokio::time::timeout(START, shell.report()).await {
             Ok(Some(_)) => {}
-            _ => return Err(ShellError::Silent(START.as_secs())),
+            Ok(None) => return Err(ShellError::Ended(shell.complaint())),
+            Err(_) => return Err(ShellError::Silent(START.as_secs(), shell.complaint())),
         }
         let _ = std::fs::remove_file(shell.dir.path().join("exports"));
         shell.shell = innermost((shell.leader.pid, shell.leader.start));
@@ -193,9 +194,17 @@ impl LocalShell {
         }
     }
 
+    /// The first line that was printed instead of a report, with a colon before it; empty without one.
+    fn complaint(&self) -> String {
+        const MOST: usize = 300;
+        let text = String::from_utf8_lossy(&self.pending);
+        let line = text.lines().find(|line| !line.trim().is_empty());
+        line.map_or_else(String::new, |line| format!(": {}", line.chars().take(MOST).collect::<String>()))
+    }
+
     /// The report about the line that was sent last.
     fn take_report(&mut self) -> Option<ShellReport> {
-        ShellReport::take(&mut self.pending, self.sent)
+        ShellReport::take(&mut self.pending, &self.marker, self.sent)
     }
 
     fn send(&mut self, kind: u8, line: &str) -> std::io::Result<()> {

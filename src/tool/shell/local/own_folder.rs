@@ -32,7 +32,7 @@ pub(crate) fn scratch() -> std::io::Result<TempDir> {
 fn named(prefix: &str) -> std::io::Result<TempDir> {
     static SWEEP: Once = Once::new();
     SWEEP.call_once(|| {
-        let sweep = || sweep(&std::env::temp_dir());
+        let sweep = || sweep(&tempfile::env::temp_dir());
         // Without it they stay a while longer.
         let _ = std::thread::Builder::new().name("sweep".into()).spawn(sweep);
     });

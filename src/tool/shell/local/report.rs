@@ -1,4 +1,4 @@
-//! The report of the shell after each line: `r|x STATUS NUMBER\nFOLDER\0EXPORTS\0NAMES\0`.
+//! The report of the shell after each line: `MARKER r|x STATUS NUMBER\nFOLDER\0EXPORTS\0NAMES\0`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -34,17 +34,20 @@ pub(crate) struct ShellReport {
 impl ShellReport {
     /// Takes all whole reports out of `pending` and returns the last about line `number`: one before it is of a shell that
     /// ended right after. Those about other lines are dropped: their
-    /// commands were given up.
-    pub(crate) fn take(pending: &mut Vec<u8>, number: u64) -> Option<Self> {
+    /// commands were given up. What stands before a marker is of others.
+    pub(crate) fn take(pending: &mut Vec<u8>, marker: &str, number: u64) -> Option<Self> {
         let mut found = None;
-        while let Some((report, len)) = Self::parse(pending) {
+        while let Some((report, len)) = Self::parse(pending, marker.as_bytes()) {
             pending.drain(..len);
             found = Some(report).filter(|report| report.number == number).or(found);
         }
         found
     }
 
-    fn parse(bytes: &[u8]) -> Option<(Self, usize)> {
+    fn parse(all: &[u8], marker: &[u8]) -> Option<(Self, usize)> {
+        let begin = all.windows(marker.len() + 1).position(|w| w.ends_with(b" ") && w.starts_with(marker))?;
+        let begin = begin + marker.len() + 1;
+        let bytes = &all[begin..];
         let first = bytes.iter().position(|b| *b == 0)?;
         let second = first + 1 + bytes[first + 1..].iter().position(|b| *b == 0)?;
         let third = second + 1 + bytes[second + 1..].iter().position(|b| *b == 0)?;
@@ -59,20 +62,24 @@ impl ShellReport {
             exports: bytes[first + 1..second].to_vec(),
             names: bytes[second + 1..third].to_vec(),
         };
-        Some((report, third + 1))
+        Some((report, begin + third + 1))
     }
 
     /// Which programs the shell runs by their names, when it began with the variables of `base`.
     pub(crate) fn state(&self, base: &[(String, String)]) -> ShellState {
         let Some(exports) = steering::exported(&String::from_utf8_lossy(&self.exports)) else {
-            return ShellState { path: NOWHERE.into(), redefined: vec![EVERY.into()] };
+            return ShellState {
+                path: NOWHERE.into(),
+                redefined: vec![EVERY.into()],
+                ..ShellState::default()
+            };
         };
         let path = exports.iter().find(|(name, _)| name == "PATH").and_then(|(_, value)| value.clone());
         let mut redefined = self.redefined();
         redefined.extend(steering::steered(&exports, base));
         redefined.sort();
         redefined.dedup();
-        ShellState { path: path.unwrap_or_else(|| NOWHERE.into()), redefined }
+        ShellState { path: path.unwrap_or_else(|| NOWHERE.into()), redefined, ..ShellState::default() }
     }
 
     /// Names of functions, aliases and what else changes the meaning of a command.
@@ -104,12 +111,12 @@ mod tests {
 
     #[test]
     fn reports_come_in_pieces_and_hold_any_folder() {
-        let whole = b"r 3 7\n/a b\n\xff\0declare -x A=\"1\n2\"\n\0declare -f f\n\0";
+        let whole = b"sh: no locale\0\nm r 3 7\n/a b\n\xff\0declare -x A=\"1\n2\"\n\0declare -f f\n\0";
         for cut in 0..whole.len() {
             let mut pending = whole[..cut].to_vec();
-            assert_eq!(ShellReport::take(&mut pending, 7), None, "cut at {cut}");
+            assert_eq!(ShellReport::take(&mut pending, "m", 7), None, "cut at {cut}");
             pending.extend_from_slice(&whole[cut..]);
-            let report = ShellReport::take(&mut pending, 7).unwrap();
+            let report = ShellReport::take(&mut pending, "m", 7).unwrap();
             assert_eq!((report.last, report.status), (false, 3));
             assert_eq!(report.folder.as_os_str().as_encoded_bytes(), b"/a b\n\xff");
             assert_eq!(report.exports, b"declare -x A=\"1\n2\"\n");
@@ -120,10 +127,10 @@ mod tests {
 
     #[test]
     fn a_report_about_another_line_is_refused() {
-        let mut pending = b"r 0 1\n/\0\0\0r 3 2\n/\0\0\0x 4 2\n/\0\0\0r 5 3\n/\0\0\0".to_vec();
+        let mut pending = b"m r 0 1\n/\0\0\0m r 3 2\n/\0\0\0m x 4 2\n/\0\0\0m r 5 3\n/\0\0\0".to_vec();
         let mut earlier = pending[..14].to_vec();
-        assert_eq!(ShellReport::take(&mut earlier, 2), None);
-        let report = ShellReport::take(&mut pending, 2).unwrap();
+        assert_eq!(ShellReport::take(&mut earlier, "m", 2), None);
+        let report = ShellReport::take(&mut pending, "m", 2).unwrap();
         assert_eq!((report.last, report.status, pending.len()), (true, 4, 0));
     }
 

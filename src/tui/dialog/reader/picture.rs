@@ -107,7 +107,7 @@ fn open(data: &str) -> Opened {
         image::ImageFormat::WebP => "webp",
         _ => return Err("this kind of image is not known".into()),
     };
-    let folder = std::env::temp_dir();
+    let folder = tempfile::env::temp_dir();
     remove_old(&folder, SystemTime::now());
     let path = private_copy(&folder, &bytes, ending)?;
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };

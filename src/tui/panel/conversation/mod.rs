@@ -295,7 +295,7 @@ impl ConversationPanel {
 pub(crate) fn private_file(stem: &str, text: &str) -> std::io::Result<PathBuf> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
-    let folder = std::env::temp_dir();
+    let folder = tempfile::env::temp_dir();
     let mut n = 0;
     loop {
         let path = folder.join(format!("tiller-{stem}-{}-{n}.md", std::process::id()));
