@@ -6,8 +6,10 @@ use tiller_testkit::ScriptServer;
 
 use crate::common::{Place, calls, says};
 
-/// Variables that are set (`-`: that are not), and the one that is named to the person.
-const ENVIRONMENTS: &[(&[(&str, &str)], Option<&str>)] = &[
+/// Variables that are set (`-`: that are not), and what is said of one to the person.
+type Environment = (&'static [(&'static str, &'static str)], Option<&'static str>);
+
+const ENVIRONMENTS: &[Environment] = &[
     (&[("LC_ALL", "en_US.UTF-8")], None),
     (&[("LC_ALL", "xx"), ("LC_CTYPE", "UTF-8"), ("LANG", "-")], None),
     (&[("TMPDIR", "/nonexistent/tmp")], Some("TMPDIR names /nonexistent/tmp, where no file can be made")),
@@ -24,7 +26,7 @@ const ENVIRONMENTS: &[(&[(&str, &str)], Option<&str>)] = &[
 
 #[test]
 fn t8_commands_run_in_every_environment() {
-    let run = |mode: &str, (over, named): &(&[(&str, &str)], Option<&str>)| {
+    let run = |mode: &str, (over, named): &Environment| {
         let command = if mode == "full" { "echo hi > made; cat made" } else { "echo hi" };
         let server =
             ScriptServer::start([calls("c1", "terminal", json!({ "command": command })), says("done")]);
