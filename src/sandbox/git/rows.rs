@@ -256,3 +256,43 @@ pub(super) const HARMLESS: &[(&str, &str)] = &[
         "mkdir -p hooks config refs/x objects; echo x > hooks/pre-commit; chmod +x hooks/pre-commit; echo '[core]' > HEAD; rm HEAD",
     ),
 ];
+
+/// What a person's settings of a repository name: how they set it up, and how a command of an agent fills it.
+pub(super) const NAMED: &[(&str, &str, &str)] = &[
+    (
+        "included file",
+        "printf '[core]\\n\\tpager = cat\\n' > known/own.inc; git -C known config include.path ../own.inc",
+        "printf '[core]\\n\\tfsmonitor = %s\\n' \"$E\" >> known/own.inc",
+    ),
+    (
+        "included file that is not there yet",
+        "git -C known config include.path ../own.inc",
+        "printf '[core]\\n\\tfsmonitor = %s\\n' \"$E\" > known/own.inc",
+    ),
+    (
+        "folder of hooks",
+        "mkdir known/h; git -C known config core.hooksPath h",
+        "cp \"$E\" known/h/pre-commit",
+    ),
+    (
+        "folder of hooks that is not there yet",
+        "git -C known config core.hooksPath h",
+        "mkdir known/h; cp \"$E\" known/h/pre-commit",
+    ),
+    (
+        "folder of hooks for a repository elsewhere",
+        "git init -q --separate-git-dir store n; git --git-dir=store config core.hooksPath h",
+        "mkdir n/h; cp \"$E\" n/h/pre-commit",
+    ),
+    (
+        "folder of hooks of a module",
+        "mkdir -p .git/modules; git init -q --separate-git-dir .git/modules/n n; \
+         git -C n config core.worktree ../../../n; git -C n config core.hooksPath h",
+        "mkdir n/h; cp \"$E\" n/h/pre-commit",
+    ),
+    (
+        "folder of hooks for a work tree",
+        "git -C known worktree add -q ../t; git -C known config core.hooksPath h",
+        "mkdir t/h; cp \"$E\" t/h/pre-commit",
+    ),
+];

@@ -3,9 +3,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tiller_tool::shell::{Confiner, FileGuard, ForkLimit, Sandbox};
+use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, ForkLimit};
 
-use super::rows::{HARMLESS, HOSTILE};
+use super::rows::{HARMLESS, HOSTILE, NAMED};
 use super::tree::{Tree, is_repository_name};
 use crate::confine::{FileGuards, Method, SessionSandbox};
 use crate::network::Servers;
@@ -125,8 +125,7 @@ impl World {
             Runs::In(method) => {
                 let session = SessionSandbox::new(confined.policy.clone(), kept);
                 let guard = session.guarded(&self.work, Some(method)).unwrap();
-                // Without a supervisor: a signal during its answer fails a `fork` of scripts of git.
-                let out = self.place.start(confined.wrap(launch));
+                let out = self.place.start(confined.watched(launch, &CommandWatch::default()));
                 (out, guard.map_or_else(Vec::new, |guard: std::sync::Arc<dyn FileGuard>| guard.restore()))
             }
             Runs::Staying(_) => {
@@ -220,6 +219,25 @@ fn what_a_command_makes_of_a_repository_runs_nothing_afterwards() {
         assert!(!world.ran(), "{runs:?} {name}: {done:?}");
         assert!(!told.is_empty(), "{runs:?} {name} is not told: {done:?}");
         assert!(told.iter().all(|line| !line.contains("could not be restored")), "{runs:?} {name}: {told:?}");
+    });
+}
+
+#[test]
+fn what_the_settings_of_a_known_repository_name_is_judged() {
+    if !has_git() {
+        return;
+    }
+    let base = World::new();
+    let rows: Vec<_> =
+        everywhere_with(NAMED).into_iter().chain(NAMED.iter().map(|row| (Runs::Free, row))).collect();
+    each(&rows, |(runs, (name, setup, command))| {
+        let world = base.copy();
+        let set_up = world.plain(&format!("set -e; {setup}"));
+        assert!(set_up.status.success(), "{name}: {set_up:?}");
+        let (out, told) = world.agent(*runs, command);
+        let free = matches!(runs, Runs::Free);
+        assert_eq!(world.ran(), free, "{runs:?} {name}: {out:?} {told:?}");
+        assert_eq!(told.is_empty(), free, "{runs:?} {name}: {out:?} {told:?}");
     });
 }
 
