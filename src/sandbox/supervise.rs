@@ -21,6 +21,8 @@ pub struct Ended {
     pub code: i32,
     /// Protected files that it changed.
     pub violations: Vec<Violation>,
+    /// What was not compared after it.
+    pub gap: Option<String>,
     /// What it was refused, as far as its supervisor saw it.
     pub blocked: Vec<BlockedAction>,
     /// Processes that could not be ended.
@@ -68,9 +70,10 @@ pub fn run(confined: &Confined, launch: Launch, quarantine: &Path) -> io::Result
     let left = tiller_tool::shell::end_children();
     handle.close();
     let _ = relay.join();
-    let mut violations = repositories.map_or_else(Vec::new, |all| all.restore(quarantine));
+    let mut violations = repositories.as_ref().map_or_else(Vec::new, |all| all.restore(quarantine));
+    let gap = repositories.and_then(|all| all.gap());
     violations.extend(guard.into_iter().flat_map(|guard| guard.restore(quarantine)));
-    Ok(Ended { code: code(status?), violations, blocked: watch.blocked.take(), left })
+    Ok(Ended { code: code(status?), violations, gap, blocked: watch.blocked.take(), left })
 }
 
 fn code(status: ExitStatus) -> i32 {

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::tree::{Tree, is_repository_name};
+use crate::policy::git_files::Named;
 use crate::quarantine::make_accessible;
 
 /// How an item is judged.
@@ -28,6 +29,12 @@ pub(super) struct Found {
     pub(super) leads: Vec<PathBuf>,
 }
 
+impl Found {
+    fn of(repository: &Path, kind: Kind) -> Self {
+        Self { kind, repository: repository.to_owned(), leads: Vec::new() }
+    }
+}
+
 /// Everything in these repositories, and in those that they lead to below `tops`.
 pub(super) fn all(tree: &Tree, tops: &[PathBuf]) -> BTreeMap<PathBuf, Found> {
     let mut found = BTreeMap::new();
@@ -36,6 +43,7 @@ pub(super) fn all(tree: &Tree, tops: &[PathBuf]) -> BTreeMap<PathBuf, Found> {
         let item = pointer_or_link(&path, folder);
         found.insert(path, item);
     }
+    let pointers: Vec<Found> = found.values().cloned().collect();
     let mut known: BTreeSet<PathBuf> = tree.repositories().map(Path::to_owned).collect();
     let inside = |to: &PathBuf| tops.iter().any(|top| to.starts_with(top));
     let led = |found: &Found| found.leads.clone().into_iter().filter(inside);
@@ -52,35 +60,62 @@ pub(super) fn all(tree: &Tree, tops: &[PathBuf]) -> BTreeMap<PathBuf, Found> {
             }
             found.insert(path, item);
         }
+        for (path, item) in named(&git, &pointers) {
+            if inside(&path) {
+                found.entry(path).or_insert(item);
+            }
+        }
     }
     found
+}
+
+/// What the settings of this repository name. `pointers`: files that may lead to it, from folders in which hooks run.
+fn named(git: &Path, pointers: &[Found]) -> Vec<(PathBuf, Found)> {
+    let named = Named::in_repository(git);
+    let leads = |pointer: &&Found| pointer.leads.iter().any(|to| to.starts_with(git));
+    let worktrees = pointers.iter().filter(leads).map(|pointer| pointer.repository.as_path());
+    let mut all = Vec::new();
+    for hooks in named.hooks_in(git, worktrees) {
+        add_hooks(&plain(&hooks), git, &mut all);
+    }
+    for file in named.files.iter().map(|file| plain(file)).filter(|path| exists(path)) {
+        all.push((file, Found::of(git, Kind::Settings)));
+    }
+    all
 }
 
 /// What this folder of a repository has of it.
 fn of(git: &Path) -> Vec<(PathBuf, Found)> {
     let mut all = Vec::new();
-    let mut add = |path: PathBuf, kind| {
-        all.push((path, Found { kind, repository: git.to_owned(), leads: Vec::new() }));
-    };
-    let exists = |path: &PathBuf| path.symlink_metadata().is_ok();
-    for path in ["config", "config.worktree"].map(|name| git.join(name)).into_iter().filter(exists) {
-        add(path, Kind::Settings);
+    for path in
+        ["config", "config.worktree"].map(|name| git.join(name)).into_iter().filter(|path| exists(path))
+    {
+        all.push((path, Found::of(git, Kind::Settings)));
     }
-    let hooks = git.join("hooks");
-    match hooks.symlink_metadata() {
-        Ok(meta) if meta.is_dir() => match programs(&hooks) {
-            Ok(programs) => programs.into_iter().for_each(|path| add(path, Kind::Program)),
-            Err(_) => add(hooks, Kind::Program),
-        },
-        Ok(_) => add(hooks, Kind::Program),
-        Err(_) => {}
-    }
-    for path in ["commondir", "objects/info/alternates"].map(|name| git.join(name)).into_iter().filter(exists)
+    add_hooks(&git.join("hooks"), git, &mut all);
+    for path in ["commondir", "objects/info/alternates"]
+        .map(|name| git.join(name))
+        .into_iter()
+        .filter(|path| exists(path))
     {
         let item = pointer_or_link(&path, git.to_owned());
         all.push((path, item));
     }
     all
+}
+
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// The programs in a folder of hooks, or what is there in its place.
+fn add_hooks(hooks: &Path, git: &Path, all: &mut Vec<(PathBuf, Found)>) {
+    let programs = match hooks.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => programs(hooks).unwrap_or_else(|_| vec![hooks.to_owned()]),
+        Ok(_) => vec![hooks.to_owned()],
+        Err(_) => Vec::new(),
+    };
+    all.extend(programs.into_iter().map(|path| (path, Found::of(git, Kind::Program))));
 }
 
 /// The hooks of a folder, without samples.

@@ -21,4 +21,6 @@ pub(crate) use guard::Repositories;
 pub(crate) use touched::Touched;
 
 #[cfg(test)]
+mod rows;
+#[cfg(test)]
 mod tests;

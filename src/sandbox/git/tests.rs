@@ -1,271 +1,16 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tiller_tool::shell::{Confiner, FileGuard, ForkLimit, Sandbox};
+use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, ForkLimit};
 
+use super::rows::{HARMLESS, HOSTILE, NAMED};
 use super::tree::{Tree, is_repository_name};
 use crate::confine::{FileGuards, Method, SessionSandbox};
 use crate::network::Servers;
 use crate::policy::{Network, Policy, Profile};
 use crate::testing::{Place, methods};
-
-/// Commands that make or change a repository so that git runs `$E` in it, each line one command of an agent. `f FOLDER`: the
-/// folder's repository gets a monitor of files.
-const HOSTILE: &[(&str, &[&str])] = &[
-    ("init", &["git init -q n; f n; echo a > n/a; git -C n add a; git -C n commit -qm a; git add n"]),
-    ("init, no commit", &["git init -q n; f n"]),
-    ("init in a deep folder", &["mkdir -p a/b/c/d; git init -q a/b/c/d; f a/b/c/d"]),
-    (
-        "another name for the branch, by hand",
-        &["mkdir -p n/.git/objects n/.git/refs; echo 'ref: refs/heads/x' > n/.git/HEAD; f n"],
-    ),
-    ("clone", &["git clone -q . n; f n"]),
-    ("clone, changed later", &["git clone -q . n", "f n"]),
-    ("known", &["f known"]),
-    ("known, in place", &["printf '[core]\\n\\tfsmonitor = %s\\n' \"$E\" >> known/.git/config"]),
-    (
-        "bare in a folder",
-        &["git init -q --bare n; g n config core.bare false; g n config core.worktree ..; f n"],
-    ),
-    (
-        "bare by hand",
-        &[
-            "mkdir -p n/objects n/refs; echo 'ref: refs/heads/x' > n/HEAD; printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = ..\\n\\tfsmonitor = %s\\n' \"$E\" > n/config",
-        ],
-    ),
-    (
-        "bare in steps",
-        &[
-            "mkdir -p n/objects; printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = ..\\n\\tfsmonitor = %s\\n' \"$E\" > n/config",
-            "echo 'ref: refs/heads/x' > n/HEAD",
-            "mkdir n/refs",
-        ],
-    ),
-    (
-        "a folder that gets the name",
-        &[
-            "git init -q m; f m; mv m/.git/HEAD m/.git/H; mv m/.git n0; true",
-            "mkdir -p n; mv n0 n/.git",
-            "mv n/.git/H n/.git/HEAD; f n",
-        ],
-    ),
-    ("folder elsewhere", &["git init -q --separate-git-dir store n; f n"]),
-    (
-        "pointer made later",
-        &[
-            "git init -q m; mv m/.git store",
-            "mkdir n; echo 'gitdir: ../store' > n/.git",
-            "printf '[core]\\n\\tfsmonitor = %s\\n' \"$E\" >> store/config",
-        ],
-    ),
-    ("module", &["mkdir -p .git/modules; git init -q --separate-git-dir .git/modules/n n; f n"]),
-    (
-        "module of a module",
-        &["mkdir -p .git/modules/a/modules; git init -q --separate-git-dir .git/modules/a/modules/n n; f n"],
-    ),
-    ("folder for temporary files", &["git init -q --separate-git-dir \"$TMPDIR/store\" n; f n"]),
-    ("link to a folder", &["git init -q m; f m; mkdir n; mv m/.git store; ln -s ../store n/.git"]),
-    (
-        "link to a folder outside",
-        &["git init -q \"$TMPDIR/m\"; f \"$TMPDIR/m\"; mkdir n; ln -s \"$TMPDIR/m/.git\" n/.git"],
-    ),
-    (
-        "pointer through a link that is turned",
-        &[
-            "git init -q m; mkdir one; mv m/.git one/store; ln -s one way; mkdir n; echo 'gitdir: ../way/store' > n/.git",
-            "git init -q \"$TMPDIR/m\"; f \"$TMPDIR/m\"; mv \"$TMPDIR/m/.git\" \"$TMPDIR/store\"; rm way; ln -s \"$TMPDIR\" way",
-        ],
-    ),
-    (
-        "pointer to a folder that becomes a link",
-        &[
-            "git init -q m; mkdir one; mv m/.git one/store; mkdir n; echo 'gitdir: ../one/store' > n/.git",
-            "git init -q \"$TMPDIR/m\"; f \"$TMPDIR/m\"; mv \"$TMPDIR/m/.git\" \"$TMPDIR/store\"; rm -rf one; ln -s \"$TMPDIR\" one",
-        ],
-    ),
-    (
-        "work tree with settings of its own",
-        &[
-            "git worktree add -q n; git -C n config --worktree core.fsmonitor \"$E\" || printf '[core]\\n\\tfsmonitor = %s\\n' \"$E\" > .git/worktrees/n/config.worktree",
-        ],
-    ),
-    (
-        "common folder elsewhere",
-        &[
-            "git init -q n; f n; mkdir c; mv n/.git/objects n/.git/refs n/.git/config c/; echo ../../c > n/.git/commondir",
-        ],
-    ),
-    (
-        "common folder outside",
-        &[
-            "git init -q n; f n; mkdir \"$TMPDIR/c\"; mv n/.git/objects n/.git/refs n/.git/config \"$TMPDIR/c/\"; echo \"$TMPDIR/c\" > n/.git/commondir",
-        ],
-    ),
-    (
-        "include",
-        &[
-            "git init -q n; printf '[core]\\n\\tfsmonitor = %s\\n' \"$E\" > conf; git -C n config include.path ../../conf",
-        ],
-    ),
-    (
-        "conditional include",
-        &[
-            "git init -q n; printf '[core]\\n\\tfsmonitor = %s\\n' \"$E\" > conf; git -C n config 'includeIf.gitdir:**.path' ../../conf",
-        ],
-    ),
-    (
-        "configuration that is a link",
-        &["git init -q n; f n; mv n/.git/config conf; ln -s ../../conf n/.git/config"],
-    ),
-    (
-        "hook",
-        &[
-            "git init -q n; cp \"$E\" n/.git/hooks/post-index-change; echo a > n/a; git add n 2>/dev/null; true",
-        ],
-    ),
-    ("hook of a known one", &["cp \"$E\" known/.git/hooks/pre-commit"]),
-    (
-        "hook that becomes executable",
-        &["git init -q n; cat \"$E\" > n/.git/hooks/pre-commit", "chmod +x n/.git/hooks/pre-commit"],
-    ),
-    ("hook that is a link", &["git init -q n; ln -s \"$E\" n/.git/hooks/pre-commit"]),
-    (
-        "hooks that are a link",
-        &["git init -q n; mkdir h; cp \"$E\" h/pre-commit; rm -r n/.git/hooks; ln -s ../../h n/.git/hooks"],
-    ),
-    (
-        "folder of hooks",
-        &["git init -q n; mkdir h; cp \"$E\" h/pre-commit; git -C n config core.hooksPath ../h"],
-    ),
-    (
-        "hook of a module",
-        &[
-            "mkdir -p .git/modules; git init -q --separate-git-dir .git/modules/n n; cp \"$E\" .git/modules/n/hooks/pre-commit",
-        ],
-    ),
-    ("alias", &["git init -q n; git -C n config alias.sts \"!$E\""]),
-    ("external diff", &["git clone -q . n; git -C n config diff.external \"$E\"; echo b >> n/file"]),
-    (
-        "command of a diff driver",
-        &[
-            "git clone -q . n; git -C n config diff.x.command \"$E\"; echo '* diff=x' > n/.gitattributes; echo b >> n/file",
-        ],
-    ),
-    (
-        "text conversion",
-        &[
-            "git clone -q . n; git -C n config diff.x.textconv \"$E\"; echo '* diff=x' > n/.git/info/attributes",
-        ],
-    ),
-    (
-        "attributes elsewhere",
-        &[
-            "git clone -q . n; git -C n config diff.x.textconv \"$E\"; git -C n config core.attributesFile ../attrs; echo '* diff=x' > attrs",
-        ],
-    ),
-    (
-        "clean filter",
-        &[
-            "git clone -q . n; git -C n config filter.x.clean \"$E\"; echo '* filter=x' > n/.gitattributes; echo b >> n/file",
-        ],
-    ),
-    (
-        "filter process",
-        &[
-            "git clone -q . n; git -C n config filter.x.process \"$E\"; echo '* filter=x' > n/.git/info/attributes; echo b >> n/file",
-        ],
-    ),
-    (
-        "smudge filter",
-        &[
-            "git clone -q . n; git -C n config filter.x.smudge \"$E\"; echo '* filter=x' > n/.git/info/attributes; rm n/file",
-        ],
-    ),
-    ("editor", &["git clone -q . n; git -C n config core.editor \"$E\""]),
-    ("upload-pack", &["git clone -q . n; git -C n config remote.origin.uploadpack \"$E\""]),
-    (
-        "remote for a program",
-        &[
-            "git clone -q . n; git -C n config remote.origin.url \"ext::$E\"; git -C n config protocol.ext.allow always",
-        ],
-    ),
-    (
-        "ssh",
-        &[
-            "git clone -q . n; git -C n config core.sshCommand \"$E\"; git -C n config remote.origin.url ssh://127.0.0.1/x",
-        ],
-    ),
-    ("passwords", &["git clone -q . n; git -C n config credential.helper \"!$E\""]),
-    (
-        "locked folders",
-        &[
-            "git init -q n; f n; cp \"$E\" n/.git/hooks/pre-commit; chmod 555 n/.git n/.git/hooks; chmod 311 n",
-        ],
-    ),
-    (
-        "not readable twice",
-        &["mkdir -p a/n; git init -q a/n; f a/n; git init -q n; f n; chmod 111 a n; chmod 311 n/.git"],
-    ),
-    (
-        "one inside of another",
-        &[
-            "git init -q n; git init -q n/.git/n; f n/.git/n; mkdir -p .git/objects/n; git init -q .git/objects/n; f .git/objects/n",
-        ],
-    ),
-];
-
-/// What everyday commands make, which stays as it is.
-const HARMLESS: &[(&str, &str)] = &[
-    (
-        "init and commit",
-        "git init -q n; echo a > n/a; git -C n add a; git -C n commit -qm a; git -C n config user.name x; git add n",
-    ),
-    (
-        "clone",
-        "git clone -q . n && git -C n checkout -q -b x && git -C n fetch -q && git -C n pull -q origin main",
-    ),
-    ("bare clone", "git clone -q --bare . n.git; git -C n.git branch x"),
-    ("mirror", "git clone -q --mirror . n.git"),
-    (
-        "clone that shares objects",
-        "git clone -q --shared . n; git -C n status --short; git -C n log -1 --oneline",
-    ),
-    (
-        "folder elsewhere",
-        "mkdir -p .git/modules && git init -q --separate-git-dir .git/modules/n n && git -C n status --short",
-    ),
-    (
-        "submodule in a nested one",
-        "git init -q n && cd n && git -c protocol.file.allow=always submodule --quiet add \"$W/known\" lib && git commit -qm x && git submodule --quiet update --init && git -C lib status --short",
-    ),
-    (
-        "recursive clone",
-        "git init -q n && (cd n && git -c protocol.file.allow=always submodule --quiet add \"$W/known\" lib && git commit -qm x) && git -c protocol.file.allow=always clone -q --recurse-submodules n m && test -f m/lib/k",
-    ),
-    (
-        "work tree",
-        "git worktree add -q n && git -C n commit -q --allow-empty -m x && git worktree list | grep -q n",
-    ),
-    (
-        "part of the files",
-        "git clone -q . n && git -C n sparse-checkout set --no-cone file && git -C n status --short",
-    ),
-    (
-        "remotes and branches",
-        "git clone -q . n && cd n && git remote add other https://example.org/x && git config branch.main.rebase true && git gc -q && git stash -q; true",
-    ),
-    (
-        "known one",
-        "cd known && git config user.name x && git remote add o https://example.org && echo b >> k && git commit -qam b --no-verify",
-    ),
-    ("known one moved", "mv known known2 && git -C known2 config user.name y"),
-    ("known one removed", "rm -rf known"),
-    (
-        "plain folders with such names",
-        "mkdir -p hooks config refs/x objects; echo x > hooks/pre-commit; chmod +x hooks/pre-commit; echo '[core]' > HEAD; rm HEAD",
-    ),
-];
 
 /// Where an agent's command runs.
 #[derive(Clone, Copy, Debug)]
@@ -286,20 +31,39 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let place = Place::new();
-        let work = place.top.join("work");
-        let evil = place.top.join("evil");
-        let body = format!("#!/bin/sh\n: > '{}'\nexit 0\n", place.top.join("canary").display());
-        std::fs::write(&evil, body).unwrap();
-        std::fs::remove_dir_all(work.join(".git")).unwrap();
-        let world = Self { place, work };
+        let world = Self::empty();
         world.plain(
-            "chmod +x \"$E\"; git init -q -b main .; echo a > file; git add file; git commit -qm a; \
+            "git init -q -b main .; echo a > file; git add file; git commit -qm a; \
              git config extensions.worktreeConfig true; \
              git init -q -b main known; cd known; echo a > k; git add k; git commit -qm a; git config alias.own '!true'; \
              printf '#!/bin/sh\\nexit 0\\n' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit",
         );
         world
+    }
+
+    /// One with an empty workspace, and a program that leaves a trace.
+    fn empty() -> Self {
+        let place = Place::new();
+        let work = place.top.join("work");
+        std::fs::remove_dir_all(work.join(".git")).unwrap();
+        let world = Self { place, work };
+        // A shell writes it: no other thread of the tests holds it open when it is run.
+        world.plain(&format!(
+            "printf '%s\\n' '#!/bin/sh' \": > '{}'\" 'exit 0' > \"$E\"; chmod +x \"$E\"",
+            world.canary().display()
+        ));
+        world
+    }
+
+    fn canary(&self) -> PathBuf {
+        self.place.top.join("canary")
+    }
+
+    /// Another one that is as this one was made: copying it costs a third of making one.
+    fn copy(&self) -> Self {
+        let copy = Self::empty();
+        copy.plain(&format!("cp -a '{}/.' .", self.work.display()));
+        copy
     }
 
     fn env(&self) -> Vec<(String, String)> {
@@ -361,8 +125,7 @@ impl World {
             Runs::In(method) => {
                 let session = SessionSandbox::new(confined.policy.clone(), kept);
                 let guard = session.guarded(&self.work, Some(method)).unwrap();
-                // Without a supervisor: a signal during its answer fails a `fork` of scripts of git.
-                let out = self.place.start(confined.wrap(launch));
+                let out = self.place.start(confined.watched(launch, &CommandWatch::default()));
                 (out, guard.map_or_else(Vec::new, |guard: std::sync::Arc<dyn FileGuard>| guard.restore()))
             }
             Runs::Staying(_) => {
@@ -374,20 +137,42 @@ impl World {
 
     /// What a person does afterwards, in every folder with a repository. True if code of the command ran.
     fn ran(&self) -> bool {
-        let canary = self.place.top.join("canary");
+        let canary = self.canary();
         let _ = std::fs::remove_file(&canary);
-        let commands = "git status; git diff; git log -p; git submodule status; git cat-file --filters HEAD:file; git add -A; git status -s; git sts; \
-                        git commit -q --allow-empty -m later; git -c user.name=x commit -q --allow-empty; git checkout -q -b later; \
-                        git checkout -q -f; git fetch -q; git remote show origin; \
-                        printf 'url=https://example.org\\n\\n' | git credential fill; true";
+        // A repository is visited once: in the folder that it belongs to, or in itself where it has none.
         let visit = format!(
-            "visit() {{ {commands}; }}; visit; chmod -R u+rwX . 2>/dev/null; \
-             find . \\( -name .git -o -name HEAD \\) ! -path '*/logs/*' ! -path '*/refs/*' -print | while read -r p; do (cd \"$(dirname \"$p\")\" && visit); done; exit 0"
+            "visit() {{ git status; git diff; git log -p; git cat-file --filters HEAD:file; git add -A; git sts; \
+             git commit -q --allow-empty -m later; git -c user.name=x commit -q --allow-empty; git checkout -q -b later; \
+             git checkout -q -f; git fetch -q; git remote show origin; \
+             printf 'url=https://example.org\\n\\n' | git credential fill; test ! -e '{}' || exit 0; }}; \
+             git status; git submodule status; visit; chmod -R u+rwX . 2>/dev/null; \
+             find . -name .git -print -o -name HEAD ! -path '*/.git/HEAD' ! -path '*/logs/*' ! -path '*/refs/*' -print | \
+             while read -r p; do (cd \"$(dirname \"$p\")\" && visit); done; exit 0",
+            canary.display()
         );
         // The first look is at the workspace as it is.
         self.plain(&visit);
         canary.exists()
     }
+}
+
+/// Calls `test` with each row, as many at once as there are processors: a row mostly waits for one process after the other.
+fn each<T: Sync>(rows: &[T], test: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
+            test(row);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+}
+
+fn everywhere_with<R>(rows: &'static [R]) -> Vec<(Runs, &'static R)> {
+    everywhere().into_iter().flat_map(|runs| rows.iter().map(move |row| (runs, row))).collect()
 }
 
 fn everywhere() -> Vec<Runs> {
@@ -413,15 +198,12 @@ fn each_hostile_row_runs_code_where_nothing_is_compared() {
     if !has_git() {
         return;
     }
-    let mut harmless = Vec::new();
-    for (name, commands) in HOSTILE {
-        let world = World::new();
+    let base = World::new();
+    each(HOSTILE, |(name, commands)| {
+        let world = base.copy();
         let out: Vec<_> = commands.iter().map(|command| world.agent(Runs::Free, command).0).collect();
-        if !world.ran() {
-            harmless.push((name, out));
-        }
-    }
-    assert!(harmless.is_empty(), "{harmless:#?}");
+        assert!(world.ran(), "{name}: {out:#?}");
+    });
 }
 
 #[test]
@@ -429,19 +211,34 @@ fn what_a_command_makes_of_a_repository_runs_nothing_afterwards() {
     if !has_git() {
         return;
     }
-    for runs in everywhere() {
-        for (name, commands) in HOSTILE {
-            let world = World::new();
-            let done: Vec<_> = commands.iter().map(|command| world.agent(runs, command)).collect();
-            let told: Vec<&String> = done.iter().flat_map(|(_, told)| told).collect();
-            assert!(!world.ran(), "{runs:?} {name}: {done:?}");
-            assert!(!told.is_empty(), "{runs:?} {name} is not told: {done:?}");
-            assert!(
-                told.iter().all(|line| !line.contains("could not be restored")),
-                "{runs:?} {name}: {told:?}"
-            );
-        }
+    let base = World::new();
+    each(&everywhere_with(HOSTILE), |(runs, (name, commands))| {
+        let world = base.copy();
+        let done: Vec<_> = commands.iter().map(|command| world.agent(*runs, command)).collect();
+        let told: Vec<&String> = done.iter().flat_map(|(_, told)| told).collect();
+        assert!(!world.ran(), "{runs:?} {name}: {done:?}");
+        assert!(!told.is_empty(), "{runs:?} {name} is not told: {done:?}");
+        assert!(told.iter().all(|line| !line.contains("could not be restored")), "{runs:?} {name}: {told:?}");
+    });
+}
+
+#[test]
+fn what_the_settings_of_a_known_repository_name_is_judged() {
+    if !has_git() {
+        return;
     }
+    let base = World::new();
+    let rows: Vec<_> =
+        everywhere_with(NAMED).into_iter().chain(NAMED.iter().map(|row| (Runs::Free, row))).collect();
+    each(&rows, |(runs, (name, setup, command))| {
+        let world = base.copy();
+        let set_up = world.plain(&format!("set -e; {setup}"));
+        assert!(set_up.status.success(), "{name}: {set_up:?}");
+        let (out, told) = world.agent(*runs, command);
+        let free = matches!(runs, Runs::Free);
+        assert_eq!(world.ran(), free, "{runs:?} {name}: {out:?} {told:?}");
+        assert_eq!(told.is_empty(), free, "{runs:?} {name}: {out:?} {told:?}");
+    });
 }
 
 #[test]
@@ -449,24 +246,19 @@ fn what_everyday_commands_make_of_a_repository_stays() {
     if !has_git() {
         return;
     }
-    let mut changed = Vec::new();
-    for runs in everywhere() {
-        for (name, command) in HARMLESS {
-            let world = World::new();
-            let (out, told) = world.agent(runs, command);
-            if !out.status.success() || !told.is_empty() {
-                changed.push((runs, name, out, told));
-            }
-            let known =
-                ["known", "known2"].map(|name| world.work.join(name)).into_iter().find(|path| path.exists());
-            if let Some(known) = known {
-                let config = std::fs::read_to_string(known.join(".git/config")).unwrap();
-                assert!(config.contains("own = !true"), "{runs:?} {name}: {config}");
-                assert!(known.join(".git/hooks/post-commit").exists(), "{runs:?} {name}");
-            }
+    let base = World::new();
+    each(&everywhere_with(HARMLESS), |(runs, (name, command))| {
+        let world = base.copy();
+        let (out, told) = world.agent(*runs, command);
+        assert!(out.status.success() && told.is_empty(), "{runs:?} {name}: {told:?} {out:?}");
+        let known =
+            ["known", "known2"].map(|name| world.work.join(name)).into_iter().find(|path| path.exists());
+        if let Some(known) = known {
+            let config = std::fs::read_to_string(known.join(".git/config")).unwrap();
+            assert!(config.contains("own = !true"), "{runs:?} {name}: {config}");
+            assert!(known.join(".git/hooks/post-commit").exists(), "{runs:?} {name}");
         }
-    }
-    assert!(changed.is_empty(), "{changed:#?}");
+    });
 }
 
 /// What a person has set is put back as it was, and what is harmless of a new repository stays.

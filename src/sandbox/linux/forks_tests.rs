@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tiller_tool::shell::{Bounds, Confiner, ForkLimit, Host, Launch, Sandbox};
+use tiller_tool::shell::{Bounds, CommandWatch, Confiner, ForkLimit, Host, Launch, Sandbox};
 use tiller_tool::testing::bombs::{Bomb, Excess, GONE, MEMORY, PROCESSES};
 use tokio_util::sync::CancellationToken;
 
@@ -87,5 +87,30 @@ fn x23_threads_and_few_processes_are_permitted() {
         assert_eq!(String::from_utf8_lossy(&out.stdout).lines().last(), Some("whole"), "{method:?}: {out:?}");
         let out = place.start(staying("unshare -U true || echo refused"));
         assert!(String::from_utf8_lossy(&out.stdout).contains("refused"), "{method:?}: {out:?}");
+    }
+}
+
+/// The end of one process of a pipeline does not fail the start of the next: each shell that is here makes many.
+#[test]
+fn the_end_of_a_child_fails_no_start_of_another() {
+    if !Confinement::find().notification {
+        println!("skipped: there is no supervisor");
+        return;
+    }
+    let place = Place::new();
+    let script = "i=0; while [ $i -lt 150 ]; do x=$(: | : | echo $i) || exit 1; [ \"$x\" = $i ] || exit 2; i=$((i+1)); done";
+    for method in methods() {
+        for shell in [&["dash"][..], &["bash"], &["busybox", "sh"]] {
+            let found = std::process::Command::new(shell[0]).args(&shell[1..]).args(["-c", ":"]).output();
+            if found.is_err() {
+                println!("skipped: there is no {}", shell[0]);
+                continue;
+            }
+            let line = format!("exec {} -c '{script}'", shell.join(" "));
+            let confined = place.confined(Profile::Workspace, method);
+            let out = place.run_watched(&confined, &line, &CommandWatch::default());
+            let errors = String::from_utf8_lossy(&out.stderr);
+            assert!(out.status.success() && errors.is_empty(), "{method:?} {shell:?}: {out:?}");
+        }
     }
 }

@@ -193,10 +193,12 @@ pub(crate) fn watch_outside(supervisor: Option<UnixStream>) -> Result<(), Sandbo
     }
 }
 
-/// The calls that start a process.
+/// The calls that start a process, and those that say what becomes of them when a child ends.
 fn starts() -> Result<Rules, BackendError> {
     let mut rules = every(forks::CALLS);
     rules.insert(libc::SYS_clone, vec![rule(vec![masked(0, forks::THREAD, 0)?])?]);
+    let child_ends = vec![equal(0, libc::SIGCHLD as u64)?, differs(1, 0)?];
+    rules.insert(libc::SYS_rt_sigaction, vec![rule(child_ends)?]);
     Ok(rules)
 }
 

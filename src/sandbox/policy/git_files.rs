@@ -46,19 +46,65 @@ fn modules(folder: &Path, all: &mut Vec<PathBuf>) {
 
 /// What this file of settings includes, and the folder of hooks that it names.
 fn configuration(file: &Path, git: &Path, depth: u32, all: &mut Vec<PathBuf>) {
-    for (section, name, value) in settings(file) {
-        let path = match (section.as_str(), name.as_str()) {
-            ("include" | "includeif", "path") => resolve(&value, file.parent().unwrap_or(git)),
-            // Relative to the folder in which hooks run.
-            ("core", "hookspath") => resolve(&value, git.parent().unwrap_or(git)),
-            _ => continue,
-        };
-        let included = section != "core";
-        if included && depth > 0 && !all.contains(&path) {
-            all.push(path.clone());
-            configuration(&path, git, depth - 1, all);
-        } else {
-            all.push(path);
+    let mut named = Named::default();
+    named.read(file, depth);
+    all.extend(named.files);
+    // Relative to the folder in which hooks run.
+    all.extend(named.hooks.iter().map(|hooks| resolve(hooks, git.parent().unwrap_or(git))));
+}
+
+/// What the settings of a repository name.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    /// Included files.
+    pub(crate) files: Vec<PathBuf>,
+    /// Folders of hooks, as they are written: [`Self::hooks_in`].
+    hooks: Vec<String>,
+    /// The folder of its files, as it is written.
+    worktree: Option<String>,
+}
+
+impl Named {
+    /// What is named in this `.git` folder.
+    pub(crate) fn in_repository(git: &Path) -> Self {
+        let mut named = Self::default();
+        for file in ["config", "config.worktree"] {
+            named.read(&git.join(file), DEPTH);
+        }
+        named
+    }
+
+    /// The folders of hooks, when hooks run in the parent of `git`, in the folder that it names, or in one of `worktrees`.
+    pub(crate) fn hooks_in<'a>(
+        &self,
+        git: &Path,
+        worktrees: impl IntoIterator<Item = &'a Path>,
+    ) -> Vec<PathBuf> {
+        if self.hooks.is_empty() {
+            return Vec::new();
+        }
+        let own = self.worktree.as_ref().map(|tree| resolve(tree, git));
+        let around = git.parent().map(Path::to_owned);
+        let bases = own.into_iter().chain(around).chain(worktrees.into_iter().map(Path::to_owned));
+        bases.flat_map(|base| self.hooks.iter().map(move |hooks| resolve(hooks, &base))).collect()
+    }
+
+    fn read(&mut self, file: &Path, depth: u32) {
+        for (section, name, value) in settings(file) {
+            match (section.as_str(), name.as_str()) {
+                ("include" | "includeif", "path") => {
+                    let path = resolve(&value, file.parent().unwrap_or(file));
+                    if !self.files.contains(&path) {
+                        self.files.push(path.clone());
+                        if depth > 0 {
+                            self.read(&path, depth - 1);
+                        }
+                    }
+                }
+                ("core", "hookspath") => self.hooks.push(value),
+                ("core", "worktree") => self.worktree = Some(value),
+                _ => {}
+            }
         }
     }
 }

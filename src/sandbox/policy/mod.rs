@@ -1,6 +1,6 @@
 //! What a confined command may do.
 
-mod git_files;
+pub(crate) mod git_files;
 mod paths;
 pub(crate) mod project;
 mod sight;

@@ -65,6 +65,24 @@ impl Caller {
         Ok(bytes)
     }
 
+    /// Writes into its memory, if it `waits` once that is open: from then on it cannot be another one's.
+    ///
+    /// # Errors
+    /// `FAULT` when nothing is there, `SRCH` when it does not wait, others when its memory may not be written.
+    pub(crate) fn write(
+        &self,
+        pointer: u64,
+        bytes: &[u8],
+        waits: impl FnOnce() -> bool,
+    ) -> Result<(), Errno> {
+        let memory = File::options().write(true).open(format!("/proc/{}/mem", self.thread));
+        let memory = memory.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::PERM))?;
+        if !waits() {
+            return Err(Errno::SRCH);
+        }
+        memory.write_all_at(bytes, pointer).map_err(|_| Errno::FAULT)
+    }
+
     /// A text that ends with a zero, without it.
     ///
     /// # Errors
@@ -166,6 +184,12 @@ impl Caller {
         let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")).unwrap_or_default().trim();
         let name = std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
         String::from_utf8_lossy(&name).trim().to_owned()
+    }
+
+    /// Name of the file that it runs.
+    pub(crate) fn executable(&self) -> Option<String> {
+        let path = std::fs::read_link(format!("/proc/{}/exe", self.thread)).ok()?;
+        path.file_name()?.to_str().map(str::to_owned)
     }
 
     /// Its standard streams, as far as they are open.

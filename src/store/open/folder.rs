@@ -223,6 +223,42 @@ pub(crate) fn take_stamp(db: &Path) -> Stamp {
     stamp
 }
 
+/// A mark beside a database that it may be without its log: from before one that is opened has it until it is there, and from
+/// before one that is closed loses it until the stamp is written. Without the mark, a log that is missing after an unclean end
+/// was lost.
+#[derive(Debug)]
+pub(crate) struct LogMark {
+    db: PathBuf,
+    /// An earlier process ended while it had the mark.
+    pub(crate) found: bool,
+}
+
+impl LogMark {
+    /// Puts it there. A failure only costs a false notice, after an end at this very moment.
+    pub(crate) fn put(db: &Path) -> Self {
+        let path = Self::path(db);
+        let found = path.exists();
+        let made = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        if let Err(error) = made {
+            tracing::debug!(%error, "the mark of a database without its log could not be made");
+        }
+        Self { db: db.to_owned(), found }
+    }
+
+    fn path(db: &Path) -> PathBuf {
+        beside(db, ".unlogged")
+    }
+}
+
+impl Drop for LogMark {
+    fn drop(&mut self) {
+        let told = beside(&self.db, "-wal").exists() || beside(&self.db, ".clean").exists();
+        if told && fs::remove_file(Self::path(&self.db)).is_err() {
+            tracing::debug!("the mark of a database without its log cannot be removed");
+        }
+    }
+}
+
 /// Identity of the file at a path: device and inode.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|m| (m.dev(), m.ino()))

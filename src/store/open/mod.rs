@@ -22,7 +22,7 @@ use crate::error::{Result, StoreError};
 use crate::lease::hold::LeaseFiles;
 use crate::open::check::{Check, Opening, open_writer};
 use crate::open::connect::Target;
-use crate::open::folder::{Presence, Stamp};
+use crate::open::folder::{LogMark, Presence, Stamp};
 use crate::search::index::Index;
 use crate::write::health::{self, Health};
 use crate::write::ticket::Ticket;
@@ -126,6 +126,7 @@ impl Store {
         let (presence, alone) = Presence::take(&path)?;
         recover::finish(&path)?;
         let traces = folder::traces(&path);
+        let mark = alone.then(|| LogMark::put(&path));
         let made = folder::prepare_file(&path, options.uid)?;
         let stamp = if alone { folder::take_stamp(&path) } else { Stamp::Right };
         let suspect = folder::beside(&path, ".suspect");
@@ -137,9 +138,12 @@ impl Store {
             () => Check::Quick,
         };
         let log = folder::beside(&path, "-wal");
-        // From opening to a clean end there is a log, possibly an empty one.
-        let log_lost =
-            check != Check::None && stamp == Stamp::Absent && folder::size(&path) > 0 && !log.exists();
+        // From opening to a clean end there is a log, possibly an empty one, except where the mark is.
+        let log_lost = check != Check::None
+            && stamp == Stamp::Absent
+            && folder::size(&path) > 0
+            && !log.exists()
+            && !mark.as_ref().is_some_and(|mark| mark.found);
         let target = Target::File(path.clone());
         // SQLite would take an empty file as new, and delete its log. One that is missing may have been moved away on purpose.
         // One that others have open, too, may be a new one that is being made.
@@ -183,6 +187,7 @@ impl Store {
             tracing::debug!(%error, "stale leases could not be ended");
         }
         notices.extend(report::read(&path));
+        drop(mark);
         presence.share();
         Self::assemble(conn, target, options, notices, Health::Ok, Some(presence))
     }
@@ -330,6 +335,7 @@ impl Store {
 
     /// Saves waiting jobs and ends the writer; later writes give [`StoreError::Closed`]. Reads still work.
     pub fn close(&self) {
+        let _mark = self.inner.presence.as_ref().map(|_| LogMark::put(self.inner.target.path()));
         if let Some(writer) = &self.inner.writer {
             writer.close();
         }
@@ -436,6 +442,7 @@ impl Drop for Inner {
         if damaged && std::fs::write(folder::beside(self.target.path(), ".suspect"), "").is_err() {
             tracing::debug!("the database cannot be marked as suspect");
         }
+        let _mark = self.presence.as_ref().map(|_| LogMark::put(self.target.path()));
         if let Some(writer) = &self.writer {
             writer.close();
         }

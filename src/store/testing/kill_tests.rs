@@ -125,7 +125,7 @@ fn s1_whole_1_000_kills() {
 }
 
 /// How often a child in the role `part` makes each call. `None` without a tracer that is permitted to trace.
-fn calls_made(part: &str, path: &std::path::Path) -> Option<Vec<(String, usize)>> {
+fn calls_made(part: &str, path: &std::path::Path) -> Option<Vec<(&'static str, usize)>> {
     let log = path.parent()?.with_extension("trace");
     let mut child = command(
         &[
@@ -148,7 +148,12 @@ fn calls_made(part: &str, path: &std::path::Path) -> Option<Vec<(String, usize)>
     if !finished || trace.is_empty() {
         return None;
     }
-    // The tracer counts for each thread, and so does this: a line begins with the thread's number.
+    Some(counted(&trace, &["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink"]))
+}
+
+/// How often each of these calls stands in a trace, of the thread that makes it most often. The tracer counts for each thread,
+/// too: a line begins with the thread's number.
+fn counted<'a>(trace: &str, names: &[&'a str]) -> Vec<(&'a str, usize)> {
     let mut counts: std::collections::BTreeMap<(&str, &str), usize> = std::collections::BTreeMap::new();
     for line in trace.lines() {
         if let Some((thread, call)) = line.split_once(' ')
@@ -159,8 +164,7 @@ fn calls_made(part: &str, path: &std::path::Path) -> Option<Vec<(String, usize)>
     }
     let most =
         |name: &str| counts.iter().filter(|((n, _), _)| *n == name).map(|(_, c)| *c).max().unwrap_or(0);
-    let names = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink"];
-    Some(names.iter().map(|name| ((*name).to_owned(), most(name))).collect())
+    names.iter().map(|name| (*name, most(name))).collect()
 }
 
 /// Kills a child with this job at `points` of each kind of storage call that it makes, evenly spread. `check` gets the store
@@ -201,6 +205,66 @@ fn s2_quick_killed_at_storage_calls_nothing_acknowledged_is_lost() {
         said.iter().for_each(|line| told.hear(line));
         told.check(store);
     });
+}
+
+/// The calls by which a process opens or closes a database, counted for one file and each thread.
+const CALLS: [&str; 5] = ["openat", "unlink", "pwrite64", "ftruncate", "fsync"];
+
+/// A process is killed at each such call on each file. The next one finds nothing that is worth a notice, whether there was a
+/// database before or not.
+#[test]
+fn s1_killed_while_it_opens_or_closes_the_next_one_has_nothing_to_tell() {
+    let dir = tempfile::tempdir().unwrap();
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("skipped: strace is not installed");
+        return;
+    }
+    let clean = dir.path().join("clean/tiller.db");
+    drop(Store::open(&clean, options()).unwrap());
+    let traced = format!("trace={}", CALLS.join(","));
+    let (mut killed, mut runs) = (0, 0);
+    for (start, made) in [("clean", true), ("none", false)] {
+        for suffix in ["", "-wal", ".clean", ".unlogged"] {
+            let run = |name: &str, log: &str, inject: &[&str]| {
+                let path = dir.path().join(format!("{start}{suffix}-{name}/tiller.db"));
+                let folder = path.parent().unwrap();
+                std::fs::create_dir(folder).unwrap();
+                for file in std::fs::read_dir(clean.parent().unwrap()).unwrap().filter(|_| made) {
+                    let file = file.unwrap();
+                    // With its times: the stamp has them.
+                    let copied = Command::new("cp").arg("-p").arg(file.path()).arg(folder).status().unwrap();
+                    assert!(copied.success());
+                }
+                if made {
+                    let stamp = crate::open::folder::stamp_of(&path);
+                    std::fs::write(crate::open::folder::beside(&path, ".clean"), stamp).unwrap();
+                }
+                let only = crate::open::folder::beside(&path, suffix);
+                let tracer = ["strace", "-f", "-qq", "-o", log, "-P", only.to_str().unwrap(), "-e", &traced];
+                let mut child = command(&[&tracer, inject].concat(), "open", &path).spawn().unwrap();
+                let said: Vec<String> = lines(&mut child).collect();
+                (path, child.wait().unwrap().success(), said)
+            };
+            let log = dir.path().join(format!("{start}{suffix}.trace"));
+            let (.., said) = run("count", log.to_str().unwrap(), &[]);
+            if said.is_empty() {
+                eprintln!("skipped: strace may not trace here");
+                return;
+            }
+            for (call, count) in counted(&std::fs::read_to_string(&log).unwrap(), &CALLS) {
+                for when in 1..=count {
+                    let inject = format!("inject={call}:signal=KILL:when={when}");
+                    let (path, ended, _) = run(&format!("{call}-{when}"), "/dev/null", &["-e", &inject]);
+                    runs += 1;
+                    killed += usize::from(!ended);
+                    let store = Store::open(&path, options()).unwrap();
+                    let notices = store.notices();
+                    assert!(notices.is_empty(), "{start}, {call} {when} of {suffix:?}: {notices:?}");
+                }
+            }
+        }
+    }
+    assert!(killed > 20 && killed * 10 > runs * 8, "only {killed} of {runs} were killed");
 }
 
 /// S6: a flush fails once. Nothing is acknowledged on it; after reopening everything is stored exactly once.
