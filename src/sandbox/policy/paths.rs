@@ -43,7 +43,8 @@ impl Paths {
         let inside = |path: &Path| writable.iter().any(|folder| path.starts_with(folder) && path != folder);
         let mut own: Vec<PathBuf> = policy.own.iter().filter_map(|path| files.find(path)).collect();
         own.retain(|path| inside(path));
-        let kept = policy.hidden.iter().filter(|path| !only_settings(path));
+        let plain = plain_settings(policy);
+        let kept = policy.hidden.iter().filter(|path| !plain.contains(path));
         let mut hidden: Vec<PathBuf> = kept.filter_map(|path| files.find(path)).collect();
         hidden.retain(|path| !writable.iter().any(|folder| folder.starts_with(path)));
         let mut sight = Sight::of(policy, &writable, shared.as_deref(), files);
@@ -64,11 +65,15 @@ impl Paths {
     }
 }
 
-/// Returns true for settings of a program without a password or token: builds read them. What cannot be told is none.
-fn only_settings(path: &Path) -> bool {
-    if !settings_at_home().any(|name| path.ends_with(name)) {
-        return false;
-    }
+/// The settings of programs that hold no password or token: builds read them. Of what cannot be told, none.
+fn plain_settings(policy: &Policy) -> Vec<PathBuf> {
+    let home = policy.reads.home.iter();
+    home.flat_map(|home| settings_at_home().map(|name| home.join(name)))
+        .filter(|path| is_plain(path))
+        .collect()
+}
+
+fn is_plain(path: &Path) -> bool {
     let small = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= SETTINGS_BYTES);
     let text = small.then(|| std::fs::read_to_string(path).ok()).flatten();
     text.is_some_and(|text| !holds_secret(&text.to_lowercase()))
