@@ -70,7 +70,7 @@ pub(super) fn permit(
     let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
     let home = (setup.env)("HOME").map(PathBuf::from);
     let around = Arc::new(tiller_watch::GitSurroundings::new(setup.children()));
-    let mut roots = Roots::new(&setup.project, home, own);
+    let mut roots = Roots::new(&setup.project, home, own).with_variables(&|name| (setup.env)(name));
     roots.hook_files = hook_files::of(setup).iter().map(|path| setup.project.join(path)).collect();
     let mut policy = Policy::new(roots, setup.tools.catalog()).within(around);
     policy.sandboxed = sandbox::confines_reading(setup);

@@ -1,5 +1,7 @@
 //! Real commands in the sandbox, in each way that this machine has.
 
+use tiller_protocol::secret_paths;
+
 use super::*;
 use crate::testing::{Place, methods};
 
@@ -127,6 +129,95 @@ fn a_command_sees_what_its_profile_shows() {
                 }
             }
         }
+    }
+}
+
+/// What builds and programs read at home, beside the secrets of its folders.
+const READ_AT_HOME: &[&str] = &[
+    ".m2/repository/a.jar",
+    ".m2/toolchains.xml",
+    ".gradle/caches/a.bin",
+    ".gradle/wrapper/dists/a.zip",
+    ".cargo/registry/a.crate",
+    ".cargo/config.toml",
+    ".cargo/bin/tool",
+    ".npm/_cacache/a",
+    ".local/share/pnpm/store/a",
+    ".local/share/uv/python/a",
+    ".local/share/gem/ruby/a.rb",
+    ".local/share/jupyter/kernels/a.json",
+    ".composer/vendor/a.php",
+    ".pub-cache/hosted/a.dart",
+    ".nuget/packages/a",
+    ".ivy2/cache/a.jar",
+    ".cabal/packages/a",
+    ".stack/programs/a",
+    ".conan2/p/a",
+    ".cache/pip/a",
+    ".cache/uv/a",
+    ".cache/huggingface/hub/a.bin",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".config/pnpm/config.yaml",
+    ".config/helm/x.yaml",
+    ".docker/cli-plugins/a",
+    ".docker/contexts/meta/a.json",
+    ".android/avd/a.ini",
+    ".android/debug.keystore",
+    ".terraform.d/plugins/a",
+    ".claude/CLAUDE.md",
+    ".claude/skills/a/SKILL.md",
+    ".config/Code/User/settings.json",
+    ".config/nvim/init.lua",
+    ".config/fish/config.fish",
+    ".jupyter/custom.css",
+    "Library/Caches/a",
+    "snap/go/a",
+];
+
+/// The list of secret places, as files and as folders, in each way to confine; caches beside them are read.
+#[test]
+fn no_command_reads_a_secret_place_and_builds_read_their_caches() {
+    for method in methods() {
+        for below in ["", "/inside"] {
+            let place = Place::new();
+            let home = place.top.join("home");
+            std::fs::remove_dir_all(&home).unwrap();
+            let secrets = secret_paths::at_home().map(|name| format!("{name}{below}"));
+            let secrets: Vec<String> = secrets.collect();
+            let all = secrets.iter().map(String::as_str).chain(READ_AT_HOME.iter().copied());
+            for name in all.clone() {
+                std::fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
+                std::fs::write(home.join(name), "password = x\n").unwrap();
+            }
+            let list: String = all.map(|name| format!("{}\n", home.join(name).display())).collect();
+            std::fs::write(place.top.join("work/list"), list).unwrap();
+            // An empty file in its place is no secret.
+            let script = r#"while IFS= read -r name; do read -r text < "$name" && [ "$text" ] && echo "$name"; done < list; true"#;
+            let out = place.run(&place.confined(Profile::Workspace, method), script);
+            let out = String::from_utf8(out.stdout).unwrap();
+            let read: Vec<_> =
+                out.lines().filter_map(|line| Path::new(line).strip_prefix(&home).ok()).collect();
+            let wanted: Vec<_> = READ_AT_HOME.iter().map(Path::new).collect();
+            assert_eq!(read, wanted, "{method:?} {below}");
+        }
+    }
+}
+
+/// Settings of a build without a secret are read.
+#[test]
+fn builds_read_their_settings() {
+    for method in methods() {
+        let place = Place::new();
+        let files = secret_paths::settings_at_home().map(|name| place.top.join("home").join(name));
+        let mut script = "true".to_owned();
+        for file in files {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, "plain = 1").unwrap();
+            script.push_str(&format!(" && cat '{}'", file.display()));
+        }
+        let out = place.run(&place.confined(Profile::Workspace, method), &script);
+        assert!(out.status.success(), "{method:?} {out:?}");
     }
 }
 

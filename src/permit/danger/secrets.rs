@@ -1,6 +1,6 @@
 //! Reading files of secrets.
 
-use tiller_protocol::secret_paths::AT_HOME;
+use tiller_protocol::secret_paths::at_home;
 
 use super::location::Location;
 use tiller_shell::{Part, Word, base_name};
@@ -14,7 +14,7 @@ pub(super) fn reads_secret(part: &Part, location: Location<'_>) -> Option<String
     let secret = |w: &Word| {
         let t = w.text.to_lowercase();
         let name = base_name(&t);
-        AT_HOME.iter().any(|place| names(&t, place))
+        at_home().any(|place| names(&t, place)) && !projects(w, location)
             || t.contains(".docker/config")
             || matches!(
                 name.as_str(),
@@ -70,6 +70,12 @@ pub(super) fn reads_secret(part: &Part, location: Location<'_>) -> Option<String
         .filter(|w| !git || w.tilde || w.text.starts_with('/'))
         .find(|w| secret(w) || leads(w))
         .map(|_| "it reads keys, passwords or the shell's history".to_owned())
+}
+
+/// Returns true for a path that is known and lies in the workspace: there, a name of the list is a project's own.
+fn projects(word: &Word, location: Location<'_>) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
+    !word.tilde && !word.glob && word.text.chars().all(plain) && location.inside(word)
 }
 
 /// Whether a text in lower case has the names of a secret path among its own: `$HOME/.ssh/id_rsa`, `--file=~/.aws`.

@@ -671,3 +671,34 @@ fn a_script_runs_unasked_where_it_can_only_read() {
     policy.rules.push(rule(Effect::Deny, "execute_code(*print*)"));
     assert_eq!(judge(&policy, Profile::Full).strictness(), 2);
 }
+
+/// Every place of the list, and where variables move it.
+#[test]
+fn tools_and_commands_ask_before_a_secret_place_is_read() {
+    use tiller_protocol::secret_paths::at_home;
+    let moved = |name: &str| (name == "XDG_CONFIG_HOME").then(|| "/moved".to_owned());
+    let policy = Policy::new(roots().with_variables(&moved), crate::testing::tools())
+        .within(Arc::new(crate::surroundings::testing::Calm));
+    let read = |path: &str, profile: Profile| {
+        let access = [Access::Read { path: path.to_owned(), inside: false }];
+        let (human, agent, tool) = (Human::Present, "main", "read_file");
+        let request = Request { profile, human, agent, tool, touch: Touch::Read, access: &access, raw: "" };
+        decide(&policy, &request).strictness()
+    };
+    let at_home = at_home().map(|name| format!("/home/u/{name}"));
+    for path in at_home.chain(["/moved/gh".into(), "/moved/pip/pip.conf".into()]) {
+        for path in [path.clone(), format!("{path}/inside")] {
+            let command = run(&policy, Profile::Full, Human::Present, &format!("cat '{path}'")).strictness();
+            let all = [Profile::Ask, Profile::Full].map(|profile| read(&path, profile));
+            assert_eq!((all, command), ([1, 1], 1), "{path}");
+            assert_eq!(read(&path, Profile::ReadOnly), 2, "{path}");
+        }
+    }
+    // A project's own files of such names.
+    for command in
+        ["cat ./.netlify/config.json", "cat sub/.yarnrc.yml .bundle/config", "cat a/.cursor/mcp.json"]
+    {
+        assert_eq!(run(&policy, Profile::Full, Human::Present, command).strictness(), 0, "{command}");
+    }
+    assert_eq!(run(&policy, Profile::Full, Human::Present, "cat --f=~/.cursor/mcp.json").strictness(), 1);
+}

@@ -90,6 +90,15 @@ impl Roots {
         }
     }
 
+    /// The same, where variables move secret paths ([`tiller_protocol::secret_paths::moved`]).
+    #[must_use]
+    pub fn with_variables(mut self, variable: &dyn Fn(&str) -> Option<String>) -> Self {
+        let moved = tiller_protocol::secret_paths::moved(variable, &self.workspace);
+        self.secrets = Arc::new((*self.secrets).clone().with_moved(moved, &self.resolve));
+        self.linked = self.linked.map(|_| Arc::new(linked::LinkedSecrets::new(self.secrets.all())));
+        self
+    }
+
     /// With another way to list folders (tests).
     #[must_use]
     pub fn with_list(self, list: List) -> Self {

@@ -1,17 +1,23 @@
 //! Paths of keys, tokens and other people's data ([`tiller_protocol::secret_paths`]), and other places whose content no tool
 //! reads without a question: what is known of a running process.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
-use tiller_protocol::secret_paths::{AT_HOME, OF_SYSTEM, OWN_KEYS};
+use tiller_protocol::secret_paths::{OF_SYSTEM, OWN_KEYS, at_home};
 
 use super::Resolve;
 use crate::protected::{fold, fold_path};
 
 /// Folded, with the text of the list.
-static FOLDED: LazyLock<Vec<(&'static str, PathBuf)>> =
-    LazyLock::new(|| AT_HOME.iter().map(|text| (*text, fold_path(Path::new(text)))).collect());
+static FOLDED: LazyLock<HashMap<PathBuf, &'static str>> =
+    LazyLock::new(|| at_home().map(|text| (fold_path(Path::new(text)), text)).collect());
+
+/// Of each, the name below the home folder.
+static FIRST: LazyLock<HashSet<PathBuf>> = LazyLock::new(|| {
+    FOLDED.keys().filter_map(|path| Some(path.components().next()?.as_os_str().into())).collect()
+});
 
 /// The secret paths of one home folder.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +28,8 @@ pub(super) struct SecretPaths {
     led: Vec<(PathBuf, &'static str)>,
     /// The files of Tiller's keys.
     own: Vec<PathBuf>,
+    /// Where variables move secret paths, links resolved too.
+    moved: Vec<PathBuf>,
 }
 
 impl SecretPaths {
@@ -32,25 +40,34 @@ impl SecretPaths {
         homes.dedup();
         let real = homes.last().cloned();
         let mut led = Vec::new();
-        for text in AT_HOME {
+        for text in at_home() {
             let Some(path) = real.as_ref().map(|home| home.join(text)) else { continue };
             let to = resolve(&path);
             if to != path {
-                led.push((to, *text));
+                led.push((to, text));
             }
         }
         let own = own.iter().map(|folder| folder.join(OWN_KEYS));
         let own = own.flat_map(|path| [resolve(&path), path]).collect();
-        Self { homes, led, own }
+        Self { homes, led, own, moved: Vec::new() }
+    }
+
+    /// The same with paths to which variables move entries of the list.
+    pub(super) fn with_moved(mut self, paths: Vec<PathBuf>, resolve: &Resolve) -> Self {
+        let known: Vec<PathBuf> = paths.into_iter().filter(|path| self.holds(path).is_none()).collect();
+        self.moved = known.iter().flat_map(|path| [path.clone(), resolve(path)]).collect();
+        self.moved.sort();
+        self.moved.dedup();
+        self
     }
 
     /// Every path of the list.
     pub(super) fn all(&self) -> Vec<PathBuf> {
         let home = self.homes.last();
-        let at_home = home.iter().flat_map(|home| AT_HOME.iter().map(|text| home.join(text)));
+        let list = home.iter().flat_map(|home| at_home().map(|text| home.join(text)));
         let led = self.led.iter().map(|(to, _)| to.clone());
-        at_home
-            .chain(led)
+        list.chain(led)
+            .chain(self.moved.iter().cloned())
             .chain(self.own.iter().cloned())
             .chain(OF_SYSTEM.iter().map(PathBuf::from))
             .collect()
@@ -58,15 +75,15 @@ impl SecretPaths {
 
     /// The entry of the list that holds `path` (absolute, without `..`), for people. Follows no links.
     pub(super) fn holds(&self, path: &Path) -> Option<String> {
-        let at_home = self.homes.iter().find_map(|home| in_home(path.strip_prefix(home).ok()?));
-        if let Some(text) = at_home {
+        if let Some(text) = self.homes.iter().find_map(|home| in_home(path.strip_prefix(home).ok()?)) {
             return Some(format!("~/{text}"));
         }
         if let Some((_, text)) = self.led.iter().find(|(to, _)| path.starts_with(to)) {
             return Some(format!("~/{text}"));
         }
-        if let Some(own) = self.own.iter().find(|own| path == **own) {
-            return Some(own.display().to_string());
+        let own = self.own.iter().find(|own| path == **own);
+        if let Some(known) = own.or_else(|| self.moved.iter().find(|moved| path.starts_with(moved))) {
+            return Some(known.display().to_string());
         }
         if let Some(text) = OF_SYSTEM.iter().find(|text| path.starts_with(text)) {
             return Some((*text).to_owned());
@@ -76,12 +93,14 @@ impl SecretPaths {
 
     /// The entry of the list that lies below `folder` or holds it, and exists by `exists`.
     pub(super) fn below(&self, folder: &Path, exists: impl Fn(&Path) -> bool) -> Option<String> {
-        let at_home = self.homes.iter().find_map(|home| {
+        let found = self.homes.iter().find_map(|home| {
             let near = home.starts_with(folder) || folder.starts_with(home);
-            let mut all = AT_HOME.iter().filter(|_| near).map(|text| (text, home.join(text)));
-            all.find(|(_, path)| path.starts_with(folder) && exists(path)).map(|(text, _)| text)
+            let mut all = at_home().filter(|_| near).map(|text| (text, home.join(text)));
+            all.find(|(_, path)| path.starts_with(folder) && exists(path))
+                .map(|(text, _)| format!("~/{text}"))
         });
-        at_home.map(|text| format!("~/{text}")).or_else(|| self.holds(folder))
+        let moved = || self.moved.iter().find(|path| path.starts_with(folder) && exists(path));
+        found.or_else(|| Some(moved()?.display().to_string())).or_else(|| self.holds(folder))
     }
 }
 
@@ -89,12 +108,10 @@ impl SecretPaths {
 fn in_home(rest: &Path) -> Option<&'static str> {
     let first = rest.components().next()?.as_os_str().to_str()?;
     let first = fold(first);
-    let may = |path: &Path| path.components().next().is_some_and(|c| c.as_os_str() == first.as_str());
-    if !FOLDED.iter().any(|(_, path)| may(path)) {
+    if !FIRST.contains(Path::new(first.as_str())) {
         return None;
     }
-    let rest = fold_path(rest);
-    FOLDED.iter().find(|(_, path)| rest.starts_with(path)).map(|(text, _)| *text)
+    fold_path(rest).ancestors().find_map(|path| FOLDED.get(path).copied())
 }
 
 /// Whether the path belongs to a running process: its environment holds keys, its memory anything.
@@ -129,7 +146,7 @@ mod tests {
     #[test]
     fn each_entry_is_known_with_all_below_it_in_any_case() {
         let secrets = secrets();
-        for entry in AT_HOME {
+        for entry in at_home() {
             for path in [format!("/home/u/{entry}"), format!("/home/u/{entry}/x/y")] {
                 assert_eq!(secrets.holds(Path::new(&path)), Some(format!("~/{entry}")), "{path}");
                 let upper = format!("/home/u/{}", path["/home/u/".len()..].to_uppercase());

@@ -1,99 +1,122 @@
 //! Paths of keys, tokens and other people's data. No tool reads them without a question, and the sandbox hides them from
-//! commands. Both take them from here.
+//! commands. Both take them from here; `secret_paths.txt` has those of the home folder, with their sources and their date.
 
-/// Files and folders below the home folder; a folder stands for everything in it.
-pub const AT_HOME: &[&str] = &[
-    // Keys.
-    ".ssh",
-    ".gnupg",
-    ".password-store",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".config/sops",
-    ".config/age",
-    ".vault-token",
-    ".config/op",
-    ".config/1Password",
-    ".config/Bitwarden",
-    ".config/keepassxc",
-    "Library/Keychains",
-    // Clouds and clusters.
-    ".aws",
-    ".azure",
-    ".oci",
-    ".kube",
-    ".fly",
-    ".config/gcloud",
-    ".config/doctl",
-    ".config/hcloud",
-    ".config/rclone",
-    ".terraform.d/credentials.tfrc.json",
-    ".docker/config.json",
-    ".config/containers/auth.json",
-    // Passwords and tokens of tools.
-    ".netrc",
-    "_netrc",
-    ".authinfo",
-    ".authinfo.gpg",
-    ".git-credentials",
-    ".config/git/credentials",
-    ".config/gh",
-    ".config/hub",
-    ".config/glab-cli",
-    ".npmrc",
-    ".pypirc",
-    ".gem/credentials",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".pgpass",
-    ".my.cnf",
-    ".cache/huggingface/token",
-    ".huggingface/token",
-    // Agents.
-    ".claude/.credentials.json",
-    ".claude.json",
-    ".codex/auth.json",
-    ".gemini/oauth_creds.json",
-    ".gemini/.env",
-    ".qwen/oauth_creds.json",
-    ".factory/auth.json",
-    ".local/share/opencode/auth.json",
-    ".local/share/crush/crush.json",
-    ".local/share/amp/secrets.json",
-    ".config/goose/secrets.yaml",
-    ".config/github-copilot",
-    ".config/cursor/auth.json",
-    ".aider.conf.yml",
-    ".aider/oauth-keys.env",
-    ".config/tiller/credentials.toml",
-    // Browsers and mail: sessions, cookies, passwords.
-    ".mozilla",
-    ".thunderbird",
-    ".config/google-chrome",
-    ".config/chromium",
-    ".config/BraveSoftware",
-    ".config/microsoft-edge",
-    ".config/vivaldi",
-    ".config/opera",
-    "snap/firefox",
-    "snap/chromium",
-    "Library/Application Support/Google/Chrome",
-    "Library/Application Support/Firefox",
-    "Library/Application Support/BraveSoftware",
-    "Library/Cookies",
-    "Library/Safari",
-    // What was typed, passwords too.
-    ".bash_history",
-    ".zsh_history",
-    ".local/share/fish/fish_history",
-    ".python_history",
-    ".node_repl_history",
-    ".psql_history",
-    ".mysql_history",
+use std::path::{Path, PathBuf};
+
+const LIST: &str = include_str!("secret_paths.txt");
+
+/// Stands before a file of settings that programs need.
+const SETTINGS: &str = "? ";
+
+fn lines() -> impl Iterator<Item = &'static str> + Clone {
+    LIST.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// Files and folders below the home folder; a folder stands for everything in it. None lies in another.
+pub fn at_home() -> impl Iterator<Item = &'static str> + Clone {
+    lines().map(|line| line.strip_prefix(SETTINGS).unwrap_or(line))
+}
+
+/// Those of [`at_home`] that programs need as their settings: of these, commands are kept from those only that hold a secret.
+pub fn settings_at_home() -> impl Iterator<Item = &'static str> + Clone {
+    lines().filter_map(|line| line.strip_prefix(SETTINGS))
+}
+
+/// Folders and files below the home folder that a variable moves, by the documentation of each program (2026-11-29).
+const MOVED: &[(&str, &str)] = &[
+    (".config", "XDG_CONFIG_HOME"),
+    (".local/share", "XDG_DATA_HOME"),
+    (".local/state", "XDG_STATE_HOME"),
+    (".cache", "XDG_CACHE_HOME"),
+    (".cargo", "CARGO_HOME"),
+    (".gradle", "GRADLE_USER_HOME"),
+    (".gnupg", "GNUPGHOME"),
+    (".password-store", "PASSWORD_STORE_DIR"),
+    (".docker", "DOCKER_CONFIG"),
+    (".azure", "AZURE_CONFIG_DIR"),
+    (".config/gcloud", "CLOUDSDK_CONFIG"),
+    (".config/gh", "GH_CONFIG_DIR"),
+    (".claude", "CLAUDE_CONFIG_DIR"),
+    (".codex", "CODEX_HOME"),
+    (".aws/config", "AWS_CONFIG_FILE"),
+    (".aws/credentials", "AWS_SHARED_CREDENTIALS_FILE"),
+    (".config/gcloud/application_default_credentials.json", "GOOGLE_APPLICATION_CREDENTIALS"),
+    (".kube/config", "KUBECONFIG"),
+    (".netrc", "NETRC"),
+    (".npmrc", "NPM_CONFIG_USERCONFIG"),
+    (".pgpass", "PGPASSFILE"),
+    (".bash_history", "HISTFILE"),
+    (".python_history", "PYTHON_HISTORY"),
+    (".node_repl_history", "NODE_REPL_HISTORY"),
+    (".psql_history", "PSQL_HISTORY"),
+    (".mysql_history", "MYSQL_HISTFILE"),
+    (".lesshst", "LESSHISTFILE"),
 ];
+
+/// The paths of the list where variables move them. What lies in `project` is the project's own, and no secret.
+pub fn moved(variable: &dyn Fn(&str) -> Option<String>, project: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for (place, name) in MOVED {
+        let value = variable(name).unwrap_or_default();
+        for folder in std::env::split_paths(&value).filter(|path| path.is_absolute()) {
+            for entry in at_home().map(Path::new) {
+                match (entry.strip_prefix(place), Path::new(place).starts_with(entry)) {
+                    (Ok(rest), _) => all.push(folder.join(rest)),
+                    (_, true) => all.push(folder.clone()),
+                    _ => {}
+                }
+            }
+        }
+    }
+    all.retain(|path| !path.starts_with("/dev") && !path.starts_with(project) && !project.starts_with(path));
+    all
+}
 
 /// Files and folders of the system.
 pub const OF_SYSTEM: &[&str] = &["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d"];
 
 /// The file of keys in Tiller's configuration folder, wherever that lies.
 pub const OWN_KEYS: &str = "credentials.toml";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_of_the_list_lies_in_another_or_stands_twice() {
+        for (n, entry) in at_home().enumerate() {
+            assert!(Path::new(entry).is_relative() && !entry.ends_with('/'), "{entry}");
+            let others = at_home().enumerate().filter(|(m, _)| *m != n);
+            let around = others.map(|(_, other)| other).find(|other| Path::new(entry).starts_with(other));
+            assert_eq!(around, None, "{entry}");
+        }
+    }
+
+    #[test]
+    fn paths_that_variables_move_are_known() {
+        let of = |name: &str, value: &str| {
+            let (name, value) = (name.to_owned(), value.to_owned());
+            moved(&move |asked| (asked == name).then(|| value.clone()), Path::new("/home/u/app"))
+        };
+        for (name, value, path) in [
+            ("XDG_CONFIG_HOME", "/c", "/c/gh"),
+            ("XDG_DATA_HOME", "/d", "/d/keyrings"),
+            ("CARGO_HOME", "/c", "/c/credentials.toml"),
+            ("GNUPGHOME", "/g", "/g"),
+            ("KUBECONFIG", "/a/one:/b/two", "/b/two"),
+            ("HISTFILE", "/h/typed", "/h/typed"),
+        ] {
+            assert!(of(name, value).contains(&PathBuf::from(path)), "{name}");
+        }
+        for (name, value) in [
+            ("HISTFILE", "/dev/null"),
+            ("KUBECONFIG", "relative"),
+            ("KUBECONFIG", ""),
+            ("KUBECONFIG", "/home/u/app/kube.yaml"),
+            ("GNUPGHOME", "/home/u"),
+            ("GNUPGHOME", "/"),
+        ] {
+            assert_eq!(of(name, value), Vec::<PathBuf>::new(), "{name}={value}");
+        }
+    }
+}

@@ -60,7 +60,7 @@ pub struct Policy {
     /// Folders of Tiller itself, protected as well. Only mounts can do that: Tiller writes there at any time, so they cannot
     /// be compared and put back.
     pub own: Vec<PathBuf>,
-    /// Secrets that must not be read.
+    /// Secrets that must not be read; of [`secret_paths::settings_at_home`], those that hold one.
     pub hidden: Vec<PathBuf>,
     #[serde(default)]
     pub reads: Reads,
@@ -166,7 +166,8 @@ impl Policy {
         };
         let mut protected: Vec<PathBuf> = PROTECTED.iter().map(PathBuf::from).collect();
         protected.extend(below(START_FILES));
-        let mut hidden = below(secret_paths::AT_HOME);
+        let mut hidden: Vec<PathBuf> =
+            home.iter().flat_map(|home| secret_paths::at_home().map(|name| home.join(name))).collect();
         hidden.extend(secret_paths::OF_SYSTEM.iter().map(PathBuf::from));
         Self {
             profile,
@@ -190,9 +191,10 @@ impl Policy {
         .with_tools(&|_| None)
     }
 
-    /// The same policy with the tool chains and programs that these variables name, for what only reads.
+    /// The same policy with the secrets that these variables name, and for what only reads the tool chains and programs.
     #[must_use]
     pub fn with_tools(mut self, variables: Variables<'_>) -> Self {
+        self.hidden.extend(secret_paths::moved(variables, &self.workspace));
         if self.profile == Profile::Read {
             self.reads.tools = tools::of(self.reads.home.as_deref(), variables);
         }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tiller_protocol::secret_paths::settings_at_home;
 
 use super::{Policy, Profile, SSH, Sight, shared_git_folder};
 
@@ -42,7 +43,9 @@ impl Paths {
         let inside = |path: &Path| writable.iter().any(|folder| path.starts_with(folder) && path != folder);
         let mut own: Vec<PathBuf> = policy.own.iter().filter_map(|path| files.find(path)).collect();
         own.retain(|path| inside(path));
-        let mut hidden: Vec<PathBuf> = policy.hidden.iter().filter_map(|path| files.find(path)).collect();
+        let plain = plain_settings(policy);
+        let kept = policy.hidden.iter().filter(|path| !plain.contains(path));
+        let mut hidden: Vec<PathBuf> = kept.filter_map(|path| files.find(path)).collect();
         hidden.retain(|path| !writable.iter().any(|folder| folder.starts_with(path)));
         let mut sight = Sight::of(policy, &writable, shared.as_deref(), files);
         if policy.profile == Profile::Read {
@@ -60,6 +63,47 @@ impl Paths {
         }
         Self { writable, protected, settings, own, hidden, sight }
     }
+}
+
+/// The settings of programs that hold no password or token: builds read them. Of what cannot be told, none.
+fn plain_settings(policy: &Policy) -> Vec<PathBuf> {
+    let home = policy.reads.home.iter();
+    home.flat_map(|home| settings_at_home().map(|name| home.join(name)))
+        .filter(|path| is_plain(path))
+        .collect()
+}
+
+fn is_plain(path: &Path) -> bool {
+    let small = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= SETTINGS_BYTES);
+    let text = small.then(|| std::fs::read_to_string(path).ok()).flatten();
+    text.is_some_and(|text| !holds_secret(&text.to_lowercase()))
+}
+
+/// Settings of programs are smaller.
+const SETTINGS_BYTES: u64 = 256 * 1024;
+
+/// Returns true where a word for a secret, or an address with a password, stands in `text` (in lower case).
+fn holds_secret(text: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "passw",
+        "passphrase",
+        "pwd",
+        "token",
+        "secret",
+        "credential",
+        "_auth",
+        "authorization",
+        "bearer",
+        "_key",
+        "apikey",
+        "api-key",
+        "accesskey",
+    ];
+    let address = |rest: &str| {
+        let host = rest.split(|c: char| c == '/' || c.is_whitespace() || "\"'<>".contains(c)).next();
+        host.is_some_and(|host| host.contains('@'))
+    };
+    WORDS.iter().any(|word| text.contains(word)) || text.split("://").skip(1).any(address)
 }
 
 /// Whether the system itself keeps this user from reading the path, and from letting it be read. Each path that has to be
@@ -244,7 +288,7 @@ mod tests {
         let few = asked(&policy(&small.path().canonicalize().unwrap(), 1));
         let many = asked(&policy(&large.path().canonicalize().unwrap(), 200));
         assert_eq!(few, many);
-        assert!(few < 150, "{few} look-ups");
+        assert!(few < 500, "{few} look-ups");
     }
 
     #[test]
@@ -306,6 +350,34 @@ mod tests {
         assert!(!hidden_anyway(&file, 0));
         if user != 0 && Path::new("/etc/shadow").exists() {
             assert!(hidden_anyway(Path::new("/etc/shadow"), user));
+        }
+    }
+
+    #[test]
+    fn settings_are_hidden_when_they_hold_a_secret() {
+        for (text, secret) in [
+            ("org.gradle.jvmargs=-Xmx2g\n", false),
+            ("<settings><mirrors><url>https://repo.example/m2</url></mirrors></settings>", false),
+            ("index-url = https://pypi.example/@scope/simple\n", false),
+            ("npmRegistryServer: \"https://npm.example\"\n", false),
+            ("", false),
+            ("signing.Password=x\n", true),
+            ("<server><username>u</username><password>{x}</password></server>", true),
+            ("index-url = https://u:p@pypi.example/simple\n", true),
+            ("npmAuthToken: x\n", true),
+            ("url = \"https://x@npm.example\"", true),
+        ] {
+            let tmp = tempfile::tempdir().unwrap();
+            let top = tmp.path().canonicalize().unwrap();
+            let (policy, file) = (policy(&top, 0), top.join("home/.m2/settings.xml"));
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(policy.hidden_paths().contains(&file), secret, "{text}");
+            // Not text, or larger than settings are.
+            std::fs::write(&file, [b'a', 0xff]).unwrap();
+            assert!(policy.hidden_paths().contains(&file));
+            std::fs::write(&file, " ".repeat(SETTINGS_BYTES as usize + 1)).unwrap();
+            assert!(policy.hidden_paths().contains(&file));
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::rpc;
 use crate::ToolCx;
+use crate::files::masks::OutputMask;
 use crate::shell::ShellError;
 use crate::shell::confined::deletion;
 use crate::shell::confined::watch::CommandWatch;
@@ -46,6 +47,8 @@ pub(super) struct Child {
     pub watch: CommandWatch,
     /// Where text of strangers came from that its scripts have read.
     pub foreign: Vec<String>,
+    /// For output of scripts that read a file of variables. Their variables may hold its text in later runs.
+    pub mask: Option<OutputMask>,
     family: Family,
     guard: Guard,
     /// Holds the sessions, and so may hold this process.
@@ -118,6 +121,7 @@ impl Child {
             leader,
             watch,
             foreign: Vec::new(),
+            mask: None,
             family,
             guard,
             state: Arc::downgrade(&cx.state),

@@ -148,9 +148,13 @@ async fn start(keep: bool, exposed: &Exposed, cx: &ToolCx) -> Result<Child, Tool
 
 /// What is known after a run in `child`.
 fn finished(ran: Ran, child: &Child, cx: &ToolCx) -> Finished {
+    let masked = |text: String| match &child.mask {
+        Some(mask) => mask.of_text(text),
+        None => text,
+    };
     let report = Report {
-        out: child.out.text(),
-        err: child.err.text(),
+        out: masked(child.out.text()),
+        err: masked(child.err.text()),
         most: cx.limits.code.calls,
         limit: cx.limits.code.time.as_secs(),
         notes: child.excess().into_iter().collect(),

@@ -17,6 +17,7 @@ use super::child::{Child, SCRIPT};
 use super::inner::{CallForScript, InnerReply};
 use super::rpc::{Broken, Message, Reply, Run};
 use super::stub;
+use crate::files::masks::OutputMask;
 use crate::foreign::Connections;
 use crate::shell::output::progress::Live;
 use crate::{Tool, ToolCx, ToolError, foreign};
@@ -114,7 +115,8 @@ pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exp
     let began = Instant::now();
     let connections = Connections::now(cx);
     let mark = format!("\u{1}{}\u{1}", cx.state.shells.fresh_marker());
-    let live = Arc::new(Live::new(cx.progress.clone()));
+    child.mask = child.mask.take().or_else(|| OutputMask::of(code, cx));
+    let live = Arc::new(Live::masked(child.mask.clone(), cx));
     child.out.begin(&mark, &live);
     child.err.begin(&mark, &live);
     let order = Run { run: code, name: SCRIPT, mark: &mark, keep };

@@ -6,6 +6,8 @@ mod battery;
 mod cost;
 #[cfg(target_os = "linux")]
 mod hostile_session;
+#[cfg(target_os = "linux")]
+mod injections;
 mod screen;
 #[cfg(target_os = "linux")]
 mod scripts;

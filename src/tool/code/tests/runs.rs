@@ -177,3 +177,29 @@ async fn what_a_script_prints_of_text_of_strangers_is_framed() {
     let (_, text) = said(&b, "from tiller_tools import terminal\nprint(terminal('echo 3'))\n").await;
     assert_eq!(output(&text).trim(), "3", "{text}");
 }
+
+/// What a script prints of a file of variables is masked by the names in it, as what a command prints: at once, and by later scripts
+/// of its session, which may hold the text.
+#[tokio::test]
+async fn values_of_a_file_of_variables_are_masked_in_what_scripts_print() {
+    use tiller_protocol::mask::{READS_VARIABLES, Secret};
+    let secrets: crate::Secrets = std::sync::Arc::new(|text: &str| {
+        let at = text.find("HOST=").filter(|_| text.starts_with(READS_VARIABLES));
+        at.map(|at| Secret { range: at + 5..at + 7, name: "variable" }).into_iter().collect()
+    });
+    let Some(b) = bench().map(|b| b.mask(secrets)) else { return };
+    b.file(".env", "HOST=db\n");
+    for code in [
+        "print(open('.env').read())",
+        "import sys, pathlib; sys.stderr.write(pathlib.Path('./.env').read_text())",
+        "import subprocess; print(subprocess.run('cat .e*', shell=True, capture_output=True, text=True).stdout)",
+    ] {
+        let said = said(&b, code).await.1;
+        assert!(said.contains("HOST=[redacted variable]"), "{code}: {said}");
+    }
+    let in_session = async |code: &str| b.say(&ExecuteCode, json!({"code": code, "session": "s"})).await;
+    in_session("text = open('.env').read()").await;
+    assert!(in_session("print(text)").await.contains("HOST=[redacted variable]"));
+    let said = said(&b, "print('HOST=db')").await.1;
+    assert!(said.contains("HOST=db"), "another script names no such file: {said}");
+}

@@ -37,7 +37,11 @@ impl Progress {
 
     /// Of a command of a call.
     pub(crate) fn of(command: &str, cx: &ToolCx) -> Self {
-        Self { mask: OutputMask::of(command, cx), ..Self::new(cx.progress.clone()) }
+        Self::masked(OutputMask::of(command, cx), cx)
+    }
+
+    fn masked(mask: Option<OutputMask>, cx: &ToolCx) -> Self {
+        Self { mask, ..Self::new(cx.progress.clone()) }
     }
 
     /// Takes output.
@@ -100,13 +104,18 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn new(to: mpsc::Sender<String>) -> Self {
-        Self { progress: Mutex::new(Progress::new(to)), news: Notify::new() }
+    fn with(progress: Progress) -> Self {
+        Self { progress: Mutex::new(progress), news: Notify::new() }
     }
 
     /// Of a command of a call.
     pub(crate) fn of(command: &str, cx: &ToolCx) -> Self {
-        Self { progress: Mutex::new(Progress::of(command, cx)), news: Notify::new() }
+        Self::with(Progress::of(command, cx))
+    }
+
+    /// Of a script, with the mask of its output.
+    pub(crate) fn masked(mask: Option<OutputMask>, cx: &ToolCx) -> Self {
+        Self::with(Progress::masked(mask, cx))
     }
 
     /// Takes output.
@@ -138,7 +147,7 @@ mod tests {
     #[tokio::test]
     async fn what_found_no_room_is_sent_later() {
         let (tx, mut rx) = mpsc::channel(1);
-        let live = Live::new(tx.clone());
+        let live = Live::with(Progress::new(tx.clone()));
         tx.try_send("earlier".into()).unwrap();
         live.push(b"Password: ");
         let work = async {
