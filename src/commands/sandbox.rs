@@ -103,6 +103,9 @@ fn confined(run: &SandboxRun) -> Result<Exit, Notice> {
         // Standard error may be closed.
         let _ = writeln!(err, "tiller: {}", clean::plain(&violation.words()));
     }
+    if let Some(told) = &ended.told {
+        let _ = writeln!(err, "tiller: {}", clean::plain(told));
+    }
     let serious: Vec<_> = ended.blocked.into_iter().filter(|action| !action.minor).collect();
     if ended.code != 0 && !serious.is_empty() {
         let _ = writeln!(err, "tiller: the sandbox blocked: {}", clean::plain(&blocked_words(&serious)));

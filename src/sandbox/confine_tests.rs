@@ -365,7 +365,7 @@ fn a_home_folder_and_programs_below_tmp_are_found_and_kept() {
             let mut launch = place.launch(script);
             launch.env.push(("HOME".into(), home.display().to_string()));
             launch.env[0].1.push_str(&format!(":{}", place.top.join("tools/bin").display()));
-            place.start(confined.watched(launch, &CommandWatch::default()))
+            place.start(confined.watched(launch, &CommandWatch::default(), &Arc::default()))
         };
         let out = run("cat ~/.gitconfig && tool && echo x > here && cat here");
         assert!(String::from_utf8_lossy(&out.stdout).ends_with("\nsettingspartx\n"), "{method:?}: {out:?}");
@@ -452,7 +452,7 @@ fn the_floor_holds_for_a_command_outside_the_sandbox() {
         .current_dir(&launch.folder)
         .output()
         .unwrap();
-    let restored = guard.map(|guard| guard.restore()).unwrap_or_default();
+    let restored = guard.map(|guard| guard.restore().restored).unwrap_or_default();
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
     assert_eq!(said, "secret", "it reads everything: {out:?}");
     assert!(work.join("made").exists() && place.top.join("outside/new").exists(), "{out:?}");
@@ -492,7 +492,7 @@ fn outside_the_sandbox_git_adds_remotes_but_no_programs() {
         let run = |script: &str| {
             let guard = session.guard(&work).unwrap().unwrap();
             let out = place.run_watched(&confined, &format!("{make} {script}"), &CommandWatch::default());
-            (out, guard.restore())
+            (out, guard.restore().restored)
         };
         let (out, restored) = run("git remote add origin ../outside/bare && git push -q -u origin main && \
                                    git config user.name x && git config --global user.email y && git pull -q");
@@ -541,11 +541,12 @@ fn protected_files_of_a_session_are_put_back_in_the_profile_workspace() {
         return;
     }
     let guard = sandbox.guard(&work).unwrap().unwrap();
-    std::fs::write(work.join(".envrc"), "evil").unwrap();
-    let restored = guard.restore();
+    std::fs::create_dir(work.join(".tiller")).unwrap();
+    std::fs::write(work.join(".tiller/hooks.toml"), "evil").unwrap();
+    let restored = guard.restore().restored;
     assert_eq!(restored.len(), 1, "{restored:?}");
-    assert!(!work.join(".envrc").exists());
-    assert!(guard.restore().is_empty());
+    assert!(!work.join(".tiller").exists());
+    assert_eq!(guard.restore(), Compared::default());
 }
 
 #[test]

@@ -323,7 +323,7 @@ impl Keep {
     }
 
     /// Copies the file with this number and writes this content into it, for all of its names.
-    fn rewrite(&mut self, path: &Path, id: FileId, bytes: &[u8], mode: u32) -> Violation {
+    pub(crate) fn rewrite(&mut self, path: &Path, id: FileId, bytes: &[u8], mode: u32) -> Violation {
         let mut kept = None;
         let mut rewrite = || {
             let mut file = open_itself(path, true)?;

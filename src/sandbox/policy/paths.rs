@@ -105,7 +105,8 @@ fn protected(
     if !matches!(policy.profile, Profile::Workspace | Profile::Floor) {
         return Vec::new();
     }
-    let own = policy.protected.iter().map(|path| policy.workspace.join(path));
+    let judged = |path: &Path| policy.judges_writes && path.is_relative() && crate::writes::is_judged(path);
+    let own = policy.protected.iter().filter(|path| !judged(path)).map(|path| policy.workspace.join(path));
     // A file `.git` says where the repository is, and so which programs git runs.
     let pointer = [policy.workspace.join(".git")].into_iter().filter(|git| git.is_file());
     let main = shared.iter().flat_map(|git| [git.join("hooks"), git.join("config")]);
