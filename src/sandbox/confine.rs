@@ -12,11 +12,11 @@ use crate::launcher::{MARK, Spec, Step};
 use crate::network::{self, Servers, SharedNetwork};
 use crate::policy::{Network, Policy, Profile};
 use crate::proxy::Proxy;
-use crate::quarantine::{Guard, Violation};
+use crate::quarantine::{Guard, State, Violation};
 use crate::seatbelt;
 #[cfg(target_os = "linux")]
 use crate::supervisor;
-use crate::writes::{Judged, ProtectedWrites};
+use crate::writes::ProtectedWrites;
 
 /// A way to confine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -491,10 +491,11 @@ impl SessionSandbox {
         policy.judges_writes = method.is_some() && policy.can_judge_writes(Confinement::find());
         let policy = policy.resolved();
         let mut paths = policy.protected_paths();
-        let settings = policy.git_configurations(&paths);
+        let (settings, judged) = (policy.git_configurations(&paths), policy.judged_paths());
         if method == Some(Method::Bubblewrap) {
-            // What exists is mounted read-only, outside the sandbox except for the configuration of git.
-            let mounted = |path: &PathBuf| policy.profile != Profile::Floor || !settings.contains(path);
+            // What exists is mounted read-only, outside the sandbox except for what git writes.
+            let compared = |path: &PathBuf| settings.contains(path) || judged.contains(path);
+            let mounted = |path: &PathBuf| policy.profile != Profile::Floor || !compared(path);
             paths.retain(|path| path.symlink_metadata().is_err() || !mounted(path));
         }
         let repositories = Repositories::record(&policy);
@@ -508,7 +509,7 @@ impl SessionSandbox {
         };
         let guard = guard.judging(settings);
         let (writes, quarantine) = (Arc::clone(&self.writes), self.quarantine.clone());
-        Ok(Some(Arc::new(Protected { guard, repositories, writes, quarantine })))
+        Ok(Some(Arc::new(Protected { guard, judged, repositories, writes, quarantine })))
     }
 }
 
@@ -578,6 +579,8 @@ const NAMES: usize = 2_000;
 #[derive(Debug)]
 struct Protected {
     guard: Guard,
+    /// Those that git may write.
+    judged: Vec<PathBuf>,
     repositories: Option<Repositories>,
     writes: Arc<ProtectedWrites>,
     quarantine: PathBuf,
@@ -588,10 +591,20 @@ impl FileGuard for Protected {
         // Links in the way of protected files go first.
         let repositories = self.repositories.as_ref();
         let mut found = repositories.map(|all| all.restore(&self.quarantine)).unwrap_or_default();
-        found.extend(self.guard.restore(&self.quarantine));
+        let mut passed = Vec::new();
+        let passes = |path: &Path, before: &State, now: &State| {
+            let tips =
+                repositories.map(Repositories::tips).filter(|_| self.judged.iter().any(|one| one == path));
+            let passes = tips.is_some_and(|tips| tips.allow(path, before, now));
+            passed.extend(passes.then(|| path.to_owned()));
+            passes
+        };
+        found.extend(self.guard.restore_but(&self.quarantine, passes));
         let judged = repositories.map(|all| self.writes.restore(all.tips(), &self.quarantine));
-        let told = judged.as_ref().and_then(Judged::told);
-        found.extend(judged.into_iter().flat_map(|judged| judged.violations));
+        let mut judged = judged.unwrap_or_default();
+        judged.passed.extend(passed);
+        let told = judged.told();
+        found.extend(judged.violations);
         let gap = repositories.and_then(Repositories::gap);
         Compared {
             restored: found.iter().map(Violation::words).collect(),

@@ -530,6 +530,48 @@ fn outside_the_sandbox_git_adds_remotes_but_no_programs() {
     }
 }
 
+/// Git changes tracked files with protected names to what older commits have; other content does not stay.
+#[test]
+fn outside_the_sandbox_git_checks_out_protected_names() {
+    for method in methods().into_iter().map(Some).chain([None]) {
+        let place = Place::new();
+        let work = place.top.join("work");
+        std::fs::remove_dir_all(work.join(".git")).unwrap();
+        let make = "export HOME=../home GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=a \
+                    GIT_COMMITTER_EMAIL=a; ";
+        let all = "{ mkdir -p .claude .husky && for f in .mcp.json .claude/settings.json .husky/x; do echo $n > $f; done; \
+                   git add -f . && git commit -qm $n; }";
+        let made = format!(
+            "{make} git init -q -b main . && n=1 && {all} && git checkout -qb other && n=2 && {all} && \
+             git checkout -qb less && git rm -qr .husky && git commit -qm less && git checkout -q main"
+        );
+        let made = place.start(place.launch(&made));
+        assert!(made.status.success(), "{made:?}");
+        let confined = place.confined(Profile::Floor, method.unwrap_or(Method::Landlock));
+        let session = SessionSandbox::new(confined.policy.clone(), place.top.join("kept"));
+        let run = |script: &str| {
+            let guard = session.guarded(&work, method).unwrap().unwrap();
+            let script = format!("{make} {script}");
+            let out = match method {
+                Some(_) => place.run_watched(&confined, &script, &CommandWatch::default()),
+                None => place.start(place.launch(&script)),
+            };
+            (out, guard.restore())
+        };
+        for branch in ["other", "main", "less", "other"] {
+            let (out, compared) = run(&format!("git checkout -q {branch} && git status --porcelain >&2"));
+            let clean = out.status.success() && !String::from_utf8_lossy(&out.stderr).contains('M');
+            assert!(clean && compared.restored.is_empty(), "{method:?} {branch}: {out:?} {compared:?}");
+            assert_eq!(compared.told.len(), 1, "{method:?} {branch}: {compared:?}");
+        }
+        for name in [".mcp.json", ".claude/settings.json", ".husky/x"] {
+            let (out, compared) = run(&format!("echo evil > {name}; git commit -qam evil"));
+            assert_eq!(compared.restored.len(), 1, "{method:?} {name}: {out:?} {compared:?}");
+            assert_eq!(std::fs::read_to_string(work.join(name)).unwrap(), "2\n", "{method:?} {name}");
+        }
+    }
+}
+
 #[test]
 fn protected_files_of_a_session_are_put_back_in_the_profile_workspace() {
     let place = Place::new();

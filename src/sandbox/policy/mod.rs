@@ -277,6 +277,12 @@ impl Policy {
         self.paths().settings.iter().filter(|path| protected.contains(path)).cloned().collect()
     }
 
+    /// The names of the workspace among the protected paths that git may write. Outside the sandbox they are compared after a
+    /// command, too.
+    pub(crate) fn judged_paths(&self) -> Vec<PathBuf> {
+        if self.profile == Profile::Floor { self.paths().judged.clone() } else { Vec::new() }
+    }
+
     /// The folders of Tiller that exist in a writable folder.
     pub fn own_folders(&self) -> Vec<PathBuf> {
         self.paths().own.clone()

@@ -40,6 +40,7 @@ impl Scope {
         let mut compared = Vec::new();
         if policy.profile == Profile::Floor {
             compared = policy.git_configurations(&protected);
+            compared.extend(policy.judged_paths());
             protected.retain(|path| !compared.contains(path));
         }
         let stays = policy.stays && policy.profile == Profile::Workspace;

@@ -25,7 +25,6 @@ use tiller_protocol::protected_names;
 
 use crate::quarantine::{Budget, State};
 pub(crate) use history::Tips;
-pub(crate) use judge::Judged;
 
 /// Of one file that can be noted.
 const BYTES: usize = 4 << 20;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use tiller_protocol::protected_names::{FILES, FOLDERS};
 use tiller_tool::shell::CommandWatch;
 
-use super::{Judged, ProtectedWrites, folder_above};
+use super::judge::Judged;
+use super::{ProtectedWrites, folder_above};
 use crate::confine::{Confined, Method};
 use crate::confinement::Confinement;
 use crate::git::Repositories;
