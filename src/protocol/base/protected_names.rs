@@ -253,7 +253,7 @@ pub fn find_begun(parts: &[String]) -> Option<usize> {
     (0..parts.len()).find(|at| begins(*at))
 }
 
-/// Whether a path goes through a folder of packages. `parts`: of the path, folded to lower case.
+/// Returns true if a path goes through a folder of packages. `parts`: of the path, folded to lower case.
 pub fn is_package(parts: &[String]) -> bool {
     parts.iter().any(|part| PACKAGES.contains(&part.as_str()))
 }

@@ -214,7 +214,7 @@ impl Policy {
         self
     }
 
-    /// Whether protected names that git may write can be judged after a command.
+    /// Returns true if protected names that git may write can be judged after a command.
     pub(crate) fn can_judge_writes(&self, found: &Confinement) -> bool {
         self.profile == Profile::Workspace && !self.stays && found.notification
     }

@@ -15,7 +15,7 @@ use crate::writes::{Holding, are_free, folder_above};
 /// Entries of a folder that is moved. One with more may hide a protected name.
 const ENTRIES: usize = 200_000;
 
-/// What may lie at a name afterwards.
+/// The kind of file that may lie at a name afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leaves {
     /// No link.
@@ -73,7 +73,7 @@ impl Judge {
         Ok(Some(holding))
     }
 
-    /// The old and new paths with protected names of what is moved, and whether it goes with its folder.
+    /// Returns the old and new paths with protected names of what is moved, and whether it goes with its folder.
     fn moved(
         &self,
         entry: &Entry,
@@ -97,7 +97,7 @@ impl Judge {
     }
 }
 
-/// The files and links below a folder, relative to it. `None`: there are too many, or not all can be read.
+/// Returns the files and links below a folder, relative to it. `None`: there are too many, or not all can be read.
 fn files_below(top: &Path) -> Option<Vec<PathBuf>> {
     let (mut all, mut left) = (Vec::new(), ENTRIES);
     let mut folders = vec![PathBuf::new()];

@@ -89,7 +89,7 @@ impl Tips {
 }
 
 impl Wanted {
-    /// `None`: no commit can have it, or the path is in no repository.
+    /// Makes it. `None`: no commit can have it, or the path is in no repository.
     fn new(path: &Path, state: &State) -> Option<Self> {
         let top = path.ancestors().skip(1).find(|folder| folder.join(".git").symlink_metadata().is_ok())?;
         let parts = path.strip_prefix(top).ok()?.iter().map(|part| part.as_bytes().to_vec()).collect();
@@ -114,7 +114,7 @@ fn without_returns(bytes: &[u8]) -> Vec<u8> {
     kept.map(|(_, byte)| *byte).collect()
 }
 
-/// The number of this content in git.
+/// Returns the number of this content in git.
 pub(super) fn blob(bytes: &[u8]) -> String {
     number("blob", bytes)
 }
@@ -169,7 +169,7 @@ fn look(objects: &mut Objects, tips: &[String], wanted: &[&Wanted]) -> Vec<bool>
     found
 }
 
-/// Whether this tree has the entry. `passed`: trees that were looked at for it, at which depth.
+/// Returns true if this tree has the entry. `passed`: trees that were looked at for it, at which depth.
 fn has(
     objects: &mut Objects,
     tree: &str,
@@ -198,7 +198,7 @@ fn has(
     false
 }
 
-/// Mode and number of this entry of a tree.
+/// Returns mode and number of this entry of a tree.
 fn entry(mut tree: &[u8], name: &[u8]) -> Option<(u32, String)> {
     loop {
         let space = tree.iter().position(|byte| *byte == b' ')?;
@@ -242,7 +242,7 @@ impl Objects {
         started.is_ok().then(|| Self { input, output, child, _over: over, trees: HashMap::new() })
     }
 
-    /// Kind and content. `None`: there is none of this number.
+    /// Returns kind and content. `None`: there is none of this number.
     fn read(&mut self, id: &str) -> Option<(String, Vec<u8>)> {
         writeln!(self.input, "{id}").ok()?;
         let mut head = String::new();
@@ -274,7 +274,7 @@ impl Drop for Objects {
     }
 }
 
-/// The commits that branches, tags and stashes lead to, and those that they led to before.
+/// Returns the commits that branches, tags and stashes lead to, and those that they led to before.
 fn tips(workspace: &Path, git: &Path) -> Option<Vec<String>> {
     let mut all = Vec::new();
     let most = format!("--max-count={TIPS}");
@@ -288,7 +288,7 @@ fn tips(workspace: &Path, git: &Path) -> Option<Vec<String>> {
     Some(all)
 }
 
-/// Git in this repository, without anything that would run another program or ask a server.
+/// Returns git for this repository, without anything that would run another program or ask a server.
 fn command(workspace: &Path, git: &Path) -> Option<Command> {
     let path = std::env::var_os("PATH")?;
     let outside = |folder: &PathBuf| folder.is_absolute() && !folder.starts_with(workspace);

@@ -24,7 +24,7 @@ pub(crate) struct Judged {
 }
 
 impl Judged {
-    /// One line about what stays, without a full stop.
+    /// Returns one line about what stays, without a full stop.
     pub(crate) fn told(&self) -> Option<String> {
         let names = self.passed.iter().take(TOLD).map(|path| path.display().to_string());
         let mut names = names.collect::<Vec<_>>().join(", ");
@@ -39,7 +39,7 @@ impl Judged {
 }
 
 impl Tips {
-    /// Whether commits from before the session have all that was changed at this path, or in this folder.
+    /// Returns true if commits from before the session have all that was changed at this path, or in this folder.
     pub(crate) fn allow(&self, path: &Path, before: &State, now: &State) -> bool {
         let mut all = Vec::new();
         differences(path.to_owned(), before, now, &mut all);
@@ -49,7 +49,7 @@ impl Tips {
     }
 }
 
-/// The files that differ, with what a commit must have of each.
+/// Collects the files that differ, with what a commit must have of each.
 fn differences<'a>(path: PathBuf, before: &'a State, now: &'a State, all: &mut Vec<(PathBuf, &'a State)>) {
     static NONE: BTreeMap<std::ffi::OsString, State> = BTreeMap::new();
     let (old, new) = match (before, now) {
@@ -113,7 +113,7 @@ impl ProtectedWrites {
     }
 }
 
-/// Those that lie in a folder that is still there.
+/// Returns those that lie in a folder that is still there, with their state now.
 fn changed(before: BTreeMap<PathBuf, Before>) -> Vec<Changed> {
     let there = |before: &Before| policy::real(&before.above) == before.above && before.above.is_dir();
     let all = before.into_iter().filter(|(_, before)| there(before));
@@ -124,7 +124,7 @@ fn changed(before: BTreeMap<PathBuf, Before>) -> Vec<Changed> {
     .collect()
 }
 
-/// `None`: it is not readable, or too large.
+/// Returns the state now. `None`: it is not readable, or too large.
 fn now(path: &Path, before: &Before) -> Option<State> {
     if path.parent().is_none_or(|folder| policy::real(folder) != folder) {
         // Behind a link, which is judged itself.
@@ -137,7 +137,7 @@ fn now(path: &Path, before: &Before) -> Option<State> {
 }
 
 impl Before {
-    /// Whether this may be there.
+    /// Returns true if this may be there.
     fn allows(&self, now: &State) -> bool {
         let same = |state: &State| match (state, now) {
             (State::File(old, was), State::File(new, is)) => old == new && was & 0o100 == is & 0o100,
@@ -148,7 +148,7 @@ impl Before {
 }
 
 impl Changed {
-    /// What a commit must have: of a name that was removed, what was there.
+    /// Returns what a commit must have: of a name that was removed, what was there.
     fn asked(&self) -> &State {
         match &self.now {
             Some(State::Missing) => &self.before.state,

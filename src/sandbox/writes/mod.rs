@@ -26,7 +26,7 @@ use tiller_protocol::protected_names;
 use crate::quarantine::{Budget, State};
 pub(crate) use history::Tips;
 
-/// Of one file that can be noted.
+/// The largest file that can be noted, in bytes.
 const BYTES: usize = 4 << 20;
 /// Entries of a folder in the place of a file.
 const ENTRIES: usize = 100;
@@ -37,10 +37,10 @@ const SEEN: usize = 10_000;
 
 /// Names of repositories. What is in them is judged by what git obeys of it.
 const REPOSITORY: [&str; 2] = [".git", "git~1"];
-/// What even git does not write in the place of a command.
+/// The folder of Tiller, which a command does not write by git either.
 const OWN: &str = ".tiller";
 
-/// The folder above the protected name that this path in the workspace goes through. `link`: what lies there may be a link, so
+/// Returns the folder above the protected name that this path in the workspace goes through. `link`: a link may lie there, so
 /// that the first part of a name counts too. `None`: none, or it is a part of a package or of a repository.
 pub(crate) fn folder_above(workspace: &Path, path: &Path, link: bool) -> Option<PathBuf> {
     let below = path.strip_prefix(workspace).ok()?;
@@ -54,8 +54,7 @@ pub(crate) fn folder_above(workspace: &Path, path: &Path, link: bool) -> Option<
     (!protected_names::is_package(&parts)).then(|| workspace.join(below.iter().take(at).collect::<PathBuf>()))
 }
 
-/// Whether files at both paths are judged by other rules than by their names: below one folder of a repository, or in
-/// packages.
+/// Returns true for paths that need no note: in packages or in a repository, where other rules hold, or outside.
 pub(crate) fn are_free(workspace: &Path, paths: [&Path; 2]) -> bool {
     paths.into_iter().all(|path| {
         let Ok(below) = path.strip_prefix(workspace) else { return true };
@@ -64,8 +63,8 @@ pub(crate) fn are_free(workspace: &Path, paths: [&Path; 2]) -> bool {
     })
 }
 
-/// Whether git may write this protected path, relative to the workspace: it is judged after a command then, not kept from
-/// being written.
+/// Returns true if git may write this protected path, relative to the workspace: it is judged after a command then, not kept
+/// from being written.
 pub(crate) fn is_judged(path: &Path) -> bool {
     let found = protected_names::find(&folded(path));
     found.is_some_and(|found| found.name != OWN && !REPOSITORY.contains(&found.name))
@@ -75,13 +74,13 @@ fn folded(path: &Path) -> Vec<String> {
     path.iter().map(|part| tiller_shell::fold(&part.to_string_lossy())).collect()
 }
 
-/// What a path was before a command changed it.
+/// A path as it was before a command changed it.
 #[derive(Debug)]
 struct Before {
     /// The folder above the protected name.
     above: PathBuf,
     state: State,
-    /// What came here from another protected name with its folder.
+    /// The state that came here from another protected name with its folder.
     moved: Option<State>,
     /// It had another name.
     linked: Option<FileId>,
@@ -90,7 +89,7 @@ struct Before {
 }
 
 impl Before {
-    /// What may be there.
+    /// Returns the state that may be there.
     fn lawful(&self) -> &State {
         self.moved.as_ref().unwrap_or(&self.state)
     }
@@ -106,7 +105,7 @@ pub struct ProtectedWrites {
 #[derive(Debug, Default)]
 struct Noted {
     before: BTreeMap<PathBuf, Before>,
-    /// What paths had before commands of the session, by the numbers of git.
+    /// The contents of paths before commands of the session, by the numbers of git.
     seen: HashMap<PathBuf, HashSet<String>>,
 }
 
@@ -125,7 +124,7 @@ impl ProtectedWrites {
         Holding(self.noted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether there is more than at the last call.
+    /// Returns true if there is more than at the last call.
     #[cfg(target_os = "linux")]
     pub(crate) fn take_news(&self) -> bool {
         self.news.swap(false, Ordering::Relaxed)
@@ -172,7 +171,7 @@ impl Holding<'_> {
     }
 }
 
-/// Content and kind of a file or link, in one word.
+/// Returns content and kind of a file or link, in one word.
 fn content(state: &State) -> Option<String> {
     match state {
         State::File(bytes, mode) => Some(format!("{}{}", history::blob(bytes), mode & 0o100)),

@@ -15,7 +15,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// `above`: the folder from which on folders are made that are missing.
+    /// Opens it. `above`: the folder from which on folders are made that are missing.
     #[cfg(target_os = "linux")]
     pub(super) fn open(above: &Path, path: &Path) -> io::Result<Self> {
         use std::os::fd::AsRawFd;

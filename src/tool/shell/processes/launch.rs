@@ -102,7 +102,7 @@ pub trait FileGuard: Send + Sync + std::fmt::Debug {
     fn restore(&self) -> Compared;
 }
 
-/// What a comparison of protected files came to, in sentences without a full stop.
+/// The result of a comparison of protected files, in sentences without a full stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// One for each path that was put back.
@@ -118,7 +118,7 @@ impl Compared {
         self.told.extend(more.told);
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub fn lines(self) -> impl Iterator<Item = String> {
         self.restored.into_iter().chain(self.told)
     }
