@@ -18,6 +18,7 @@
 //! | `tool/shell/processes/guardian.rs` | the guard that ends commands after a crash of Tiller: a fixed script | no |
 //! | `tool/shell/local/mod.rs` | `mkfifo`, where there is no such system call | no |
 //! | `sandbox/` | the launcher and the probes of the sandbox itself | they confine themselves |
+//! | `sandbox/writes/history.rs` | git, which reads objects of the workspace's repositories, with everything disabled that would run programs | no |
 //! | `commands/extensions/skills/trial/bench.rs` | Tiller itself for each run of a trial, and `tiller sandbox run` for its check | no: Tiller confines its commands |
 //! | `commands/batch/launch/` | Tiller itself for each case of a batch, and the person's own `ssh`, `sbatch` and `kubectl` | no: Tiller confines its commands |
 //! | `external/check.rs`, `app/agents.rs` | `--version` of programs of other vendors, in `/` | no |

@@ -103,8 +103,8 @@ fn confined(run: &SandboxRun) -> Result<Exit, Notice> {
         // Standard error may be closed.
         let _ = writeln!(err, "tiller: {}", clean::plain(&violation.words()));
     }
-    if let Some(gap) = &ended.gap {
-        let _ = writeln!(err, "tiller: {}", clean::plain(gap));
+    for told in &ended.told {
+        let _ = writeln!(err, "tiller: {}", clean::plain(told));
     }
     let serious: Vec<_> = ended.blocked.into_iter().filter(|action| !action.minor).collect();
     if ended.code != 0 && !serious.is_empty() {

@@ -41,6 +41,7 @@
 //! | [`usage`] | tokens and money |
 //! | [`names`] | paths as text, and names of temporary files in a workspace |
 //! | [`nearest`] | spelling suggestions |
+//! | [`protected_names`] | names of files whose content runs later |
 //! | [`secret_paths`] | paths that no tool reads without a question |
 //! | [`memory`] | memory files, and where an entry comes from |
 //! | [`notice`] | the one form of an error that a person sees |
@@ -53,7 +54,7 @@ mod session;
 mod turn;
 
 pub use agents::{agent, backend, grid, pane, workflow};
-pub use base::{clock, ids, mask, names, nearest, notice, secret_paths, usage};
+pub use base::{clock, ids, mask, names, nearest, notice, protected_names, secret_paths, usage};
 pub use bus::{command, event, queue, view};
 pub use knowledge::{learning, memory, skill};
 pub use session::{additions, branch, compare, effort, entry, message, op, restore, search, tree};

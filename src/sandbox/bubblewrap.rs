@@ -170,6 +170,8 @@ pub(crate) fn floor(policy: &Policy, folder: &Path) -> Vec<String> {
     mount("--dev-bind", Path::new("/"));
     let mut protected: Vec<PathBuf> =
         policy.protected_paths().into_iter().filter(|path| path.exists()).collect();
+    let judged = policy.judged_paths();
+    protected.retain(|path| !judged.contains(path));
     let compared = policy.git_configurations(&protected);
     // A mount point cannot be renamed: otherwise its parent could be moved away with it.
     let mut parents: Vec<PathBuf> =

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, ForkLimit, Launch, Sandbox};
+use tiller_tool::shell::{CommandWatch, Compared, Confiner, FileGuard, ForkLimit, Launch, Sandbox};
 
 use crate::bubblewrap;
 use crate::confinement::Confinement;
@@ -12,10 +12,11 @@ use crate::launcher::{MARK, Spec, Step};
 use crate::network::{self, Servers, SharedNetwork};
 use crate::policy::{Network, Policy, Profile};
 use crate::proxy::Proxy;
-use crate::quarantine::{Guard, Violation};
+use crate::quarantine::{Guard, State, Violation};
 use crate::seatbelt;
 #[cfg(target_os = "linux")]
 use crate::supervisor;
+use crate::writes::ProtectedWrites;
 
 /// A way to confine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,29 +137,31 @@ impl Confined {
     }
 
     /// The launch in the sandbox, with a supervisor where the system has them. What the command is refused goes to
-    /// `watch`. Start it once, soon.
-    pub fn watched(&self, launch: Launch, watch: &CommandWatch) -> Launch {
-        self.watched_among(launch, Step::Exec, watch, &Servers::default(), None)
+    /// `watch`, protected names that it writes to `writes`. Start it once, soon.
+    pub fn watched(&self, launch: Launch, watch: &CommandWatch, writes: &Arc<ProtectedWrites>) -> Launch {
+        self.watched_among(launch, Step::Exec, (watch, writes), &Servers::default(), None)
     }
 
     /// The same for `step`. `servers`: those of the session, which the command can reach. `quarantine`: where the supervisor
-    /// keeps what git would run of the repositories that a program makes which stays.
+    /// keeps protected files that a program writes which stays, and what git would run of its repositories.
     pub(crate) fn watched_among(
         &self,
         launch: Launch,
         step: Step,
-        watch: &CommandWatch,
+        watched: (&CommandWatch, &Arc<ProtectedWrites>),
         servers: &Servers,
         quarantine: Option<&Path>,
     ) -> Launch {
-        let own = self.for_launch(&launch);
+        let own = self.judging().for_launch(&launch);
         #[cfg(target_os = "linux")]
         let supervisor = Confinement::find()
             .notification
-            .then(|| supervisor::start(&own, watch, servers, quarantine))
+            .then(|| supervisor::start(&own, watched, servers, quarantine))
             .flatten();
         #[cfg(not(target_os = "linux"))]
-        let (supervisor, _) = (None, (watch, servers, quarantine));
+        let (supervisor, _) = (None, (watched, servers, quarantine));
+        // Without a supervisor nothing would be judged.
+        let own = if supervisor.is_some() { own } else { self.for_launch(&launch) };
         own.change(launch, step, supervisor)
     }
 
@@ -175,7 +178,14 @@ impl Confined {
         let mut own = self.clone();
         own.policy.stays = true;
         let watch = CommandWatch::default().limited(forks.clone());
-        own.watched_among(launch, Step::Exec, &watch, servers, Some(quarantine))
+        own.watched_among(launch, Step::Exec, (&watch, &Arc::default()), servers, Some(quarantine))
+    }
+
+    /// With protected names that git may write judged after the command, where that is possible.
+    pub(crate) fn judging(&self) -> Self {
+        let mut policy = self.policy.clone();
+        policy.judges_writes = policy.can_judge_writes(Confinement::find());
+        Self { policy, ..self.clone() }
     }
 
     /// With its paths looked up, for this launch.
@@ -302,6 +312,8 @@ pub struct SessionSandbox {
     policy: Policy,
     /// Where protected files that a command changed are kept.
     quarantine: PathBuf,
+    /// What its commands have written and was not judged yet.
+    writes: Arc<ProtectedWrites>,
     network: Arc<SharedNetwork>,
     /// For programs in a terminal of their own. Bubblewrap would take that away from them, or be ended by their keys.
     in_terminal: bool,
@@ -324,7 +336,8 @@ impl SessionSandbox {
             own.hard_links();
         };
         let _ = std::thread::Builder::new().name("tiller-sandbox".into()).spawn(look);
-        Self { policy, quarantine, network: Arc::default(), in_terminal: false, proxy: None, project }
+        let (network, writes) = Default::default();
+        Self { policy, quarantine, writes, network, in_terminal: false, proxy: None, project }
     }
 
     /// The way to confine here; `None`: there is none.
@@ -363,7 +376,7 @@ impl SessionSandbox {
         let policy = self.in_folder(workspace, &self.policy.scratch);
         match Launcher::own() {
             Ok(launcher) if cfg!(target_os = "linux") => {
-                Confined { policy, method: Method::Landlock, launcher }.watched(launch, watch)
+                Confined { policy, method: Method::Landlock, launcher }.watched(launch, watch, &self.writes)
             }
             _ => launch,
         }
@@ -407,7 +420,10 @@ impl Confiner for SessionSandbox {
     ) -> Launch {
         if let Some(confined) = self.confined(workspace, scratch) {
             let servers = &self.network.servers;
-            return self.enter(&confined, confined.watched_among(launch, Step::Exec, watch, servers, None));
+            return self.enter(
+                &confined,
+                confined.watched_among(launch, Step::Exec, (watch, &self.writes), servers, None),
+            );
         }
         match self.policy.profile {
             Profile::Floor => self.unprotected(launch, workspace, watch),
@@ -471,12 +487,15 @@ impl SessionSandbox {
             // It writes nothing that is protected.
             return Ok(None);
         }
-        let policy = self.in_folder(workspace, &self.policy.scratch).resolved();
+        let mut policy = self.in_folder(workspace, &self.policy.scratch);
+        policy.judges_writes = method.is_some() && policy.can_judge_writes(Confinement::find());
+        let policy = policy.resolved();
         let mut paths = policy.protected_paths();
-        let settings = policy.git_configurations(&paths);
+        let (settings, judged) = (policy.git_configurations(&paths), policy.judged_paths());
         if method == Some(Method::Bubblewrap) {
-            // What exists is mounted read-only, outside the sandbox except for the configuration of git.
-            let mounted = |path: &PathBuf| policy.profile != Profile::Floor || !settings.contains(path);
+            // What exists is mounted read-only, outside the sandbox except for what git writes.
+            let compared = |path: &PathBuf| settings.contains(path) || judged.contains(path);
+            let mounted = |path: &PathBuf| policy.profile != Profile::Floor || !compared(path);
             paths.retain(|path| path.symlink_metadata().is_err() || !mounted(path));
         }
         let repositories = Repositories::record(&policy);
@@ -489,7 +508,8 @@ impl SessionSandbox {
             _ => Guard::record(&paths)?,
         };
         let guard = guard.judging(settings);
-        Ok(Some(Arc::new(Protected { guard, repositories, quarantine: self.quarantine.clone() })))
+        let (writes, quarantine) = (Arc::clone(&self.writes), self.quarantine.clone());
+        Ok(Some(Arc::new(Protected { guard, judged, repositories, writes, quarantine })))
     }
 }
 
@@ -501,8 +521,9 @@ impl FileGuards {
     /// `quarantine`: the folder where changed files are kept.
     pub fn new(policy: Policy, quarantine: PathBuf) -> Self {
         // Nothing here confines, so the means of the system are not looked for.
-        let (network, in_terminal, proxy, project) = (Arc::default(), false, None, Arc::default());
-        Self(SessionSandbox { policy, quarantine, network, in_terminal, proxy, project })
+        let (writes, network, project) = Default::default();
+        let (in_terminal, proxy) = (false, None);
+        Self(SessionSandbox { policy, quarantine, writes, network, in_terminal, proxy, project })
     }
 }
 
@@ -558,18 +579,37 @@ const NAMES: usize = 2_000;
 #[derive(Debug)]
 struct Protected {
     guard: Guard,
+    /// Those that git may write.
+    judged: Vec<PathBuf>,
     repositories: Option<Repositories>,
+    writes: Arc<ProtectedWrites>,
     quarantine: PathBuf,
 }
 
 impl FileGuard for Protected {
-    fn restore(&self) -> Vec<String> {
+    fn restore(&self) -> Compared {
         // Links in the way of protected files go first.
-        let mut found: Vec<Violation> =
-            self.repositories.iter().flat_map(|all| all.restore(&self.quarantine)).collect();
-        found.extend(self.guard.restore(&self.quarantine));
-        let gap = self.repositories.as_ref().and_then(Repositories::gap);
-        found.iter().map(Violation::words).chain(gap).collect()
+        let repositories = self.repositories.as_ref();
+        let mut found = repositories.map(|all| all.restore(&self.quarantine)).unwrap_or_default();
+        let mut passed = Vec::new();
+        let passes = |path: &Path, before: &State, now: &State| {
+            let tips =
+                repositories.map(Repositories::tips).filter(|_| self.judged.iter().any(|one| one == path));
+            let passes = tips.is_some_and(|tips| tips.allow(path, before, now));
+            passed.extend(passes.then(|| path.to_owned()));
+            passes
+        };
+        found.extend(self.guard.restore_but(&self.quarantine, passes));
+        let judged = repositories.map(|all| self.writes.restore(all.tips(), &self.quarantine));
+        let mut judged = judged.unwrap_or_default();
+        judged.passed.extend(passed);
+        let told = judged.told();
+        found.extend(judged.violations);
+        let gap = repositories.and_then(Repositories::gap);
+        Compared {
+            restored: found.iter().map(Violation::words).collect(),
+            told: gap.into_iter().chain(told).collect(),
+        }
     }
 }
 

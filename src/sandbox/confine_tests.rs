@@ -456,7 +456,7 @@ fn a_home_folder_and_programs_below_tmp_are_found_and_kept() {
             let mut launch = place.launch(script);
             launch.env.push(("HOME".into(), home.display().to_string()));
             launch.env[0].1.push_str(&format!(":{}", place.top.join("tools/bin").display()));
-            place.start(confined.watched(launch, &CommandWatch::default()))
+            place.start(confined.watched(launch, &CommandWatch::default(), &Arc::default()))
         };
         let out = run("cat ~/.gitconfig && tool && echo x > here && cat here");
         assert!(String::from_utf8_lossy(&out.stdout).ends_with("\nsettingspartx\n"), "{method:?}: {out:?}");
@@ -543,7 +543,7 @@ fn the_floor_holds_for_a_command_outside_the_sandbox() {
         .current_dir(&launch.folder)
         .output()
         .unwrap();
-    let restored = guard.map(|guard| guard.restore()).unwrap_or_default();
+    let restored = guard.map(|guard| guard.restore().restored).unwrap_or_default();
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
     assert_eq!(said, "secret", "it reads everything: {out:?}");
     assert!(work.join("made").exists() && place.top.join("outside/new").exists(), "{out:?}");
@@ -583,7 +583,7 @@ fn outside_the_sandbox_git_adds_remotes_but_no_programs() {
         let run = |script: &str| {
             let guard = session.guard(&work).unwrap().unwrap();
             let out = place.run_watched(&confined, &format!("{make} {script}"), &CommandWatch::default());
-            (out, guard.restore())
+            (out, guard.restore().restored)
         };
         let (out, restored) = run("git remote add origin ../outside/bare && git push -q -u origin main && \
                                    git config user.name x && git config --global user.email y && git pull -q");
@@ -621,6 +621,48 @@ fn outside_the_sandbox_git_adds_remotes_but_no_programs() {
     }
 }
 
+/// Git changes tracked files with protected names to what older commits have; other content does not stay.
+#[test]
+fn outside_the_sandbox_git_checks_out_protected_names() {
+    for method in methods().into_iter().map(Some).chain([None]) {
+        let place = Place::new();
+        let work = place.top.join("work");
+        std::fs::remove_dir_all(work.join(".git")).unwrap();
+        let make = "export HOME=../home GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=a \
+                    GIT_COMMITTER_EMAIL=a; ";
+        let all = "{ mkdir -p .claude .husky && for f in .mcp.json .claude/settings.json .husky/x; do echo $n > $f; done; \
+                   git add -f . && git commit -qm $n; }";
+        let made = format!(
+            "{make} git init -q -b main . && n=1 && {all} && git checkout -qb other && n=2 && {all} && \
+             git checkout -qb less && git rm -qr .husky && git commit -qm less && git checkout -q main"
+        );
+        let made = place.start(place.launch(&made));
+        assert!(made.status.success(), "{made:?}");
+        let confined = place.confined(Profile::Floor, method.unwrap_or(Method::Landlock));
+        let session = SessionSandbox::new(confined.policy.clone(), place.top.join("kept"));
+        let run = |script: &str| {
+            let guard = session.guarded(&work, method).unwrap().unwrap();
+            let script = format!("{make} {script}");
+            let out = match method {
+                Some(_) => place.run_watched(&confined, &script, &CommandWatch::default()),
+                None => place.start(place.launch(&script)),
+            };
+            (out, guard.restore())
+        };
+        for branch in ["other", "main", "less", "other"] {
+            let (out, compared) = run(&format!("git checkout -q {branch} && git status --porcelain >&2"));
+            let clean = out.status.success() && !String::from_utf8_lossy(&out.stderr).contains('M');
+            assert!(clean && compared.restored.is_empty(), "{method:?} {branch}: {out:?} {compared:?}");
+            assert_eq!(compared.told.len(), 1, "{method:?} {branch}: {compared:?}");
+        }
+        for name in [".mcp.json", ".claude/settings.json", ".husky/x"] {
+            let (out, compared) = run(&format!("echo evil > {name}; git commit -qam evil"));
+            assert_eq!(compared.restored.len(), 1, "{method:?} {name}: {out:?} {compared:?}");
+            assert_eq!(std::fs::read_to_string(work.join(name)).unwrap(), "2\n", "{method:?} {name}");
+        }
+    }
+}
+
 #[test]
 fn protected_files_of_a_session_are_put_back_in_the_profile_workspace() {
     let place = Place::new();
@@ -632,11 +674,12 @@ fn protected_files_of_a_session_are_put_back_in_the_profile_workspace() {
         return;
     }
     let guard = sandbox.guard(&work).unwrap().unwrap();
-    std::fs::write(work.join(".envrc"), "evil").unwrap();
-    let restored = guard.restore();
+    std::fs::create_dir(work.join(".tiller")).unwrap();
+    std::fs::write(work.join(".tiller/hooks.toml"), "evil").unwrap();
+    let restored = guard.restore().restored;
     assert_eq!(restored.len(), 1, "{restored:?}");
-    assert!(!work.join(".envrc").exists());
-    assert!(guard.restore().is_empty());
+    assert!(!work.join(".tiller").exists());
+    assert_eq!(guard.restore(), Compared::default());
 }
 
 #[test]

@@ -13,6 +13,7 @@
 //! | [`proxy`] | the network of commands, limited to listed domains |
 //! | [`hard_links`] | names in the workspace that are secret or protected files elsewhere |
 //! | `git` | repositories that a command makes: what makes git run programs there |
+//! | `writes` | protected names that a command writes below the workspace, judged after it |
 //! | `bubblewrap` | arguments of `bwrap` |
 //! | `network` | one network namespace for the commands of a session |
 //! | `wait` | waiting for a process |
@@ -31,7 +32,7 @@
 //! Restrictions are inherited and cannot be removed, and code between `fork` and `exec` would need `unsafe`. So the
 //! program starts itself again as a launcher (see [`launcher`]), which restricts itself and then calls `exec`.
 //!
-//! It may use `protocol` (the list of secret paths), `fs` (files with several names), `shell` (the keys of git that run programs), `tool` (the trait that it
+//! It may use `protocol` (the lists of secret paths and protected names), `fs` (files with several names), `shell` (the keys of git that run programs), `tool` (the trait that it
 //! implements) and `seccomp` (the listener of a filter). What is not here: which commands run in which profile (`tool`, `engine`), rules about the text of commands
 //! (`permit`), and the words of the screen (`tui`).
 
@@ -53,6 +54,7 @@ mod seatbelt;
 pub mod supervise;
 #[cfg(target_os = "linux")]
 mod supervisor;
+mod writes;
 
 pub use confine::{Confined, FileGuards, Method, SessionSandbox, confined};
 pub use confinement::Confinement;
@@ -60,6 +62,7 @@ pub use hard_links::HardLinks;
 pub use policy::{Network, Policy, Profile, Variables};
 pub use probe::{Capability, Held, self_test, self_test_cached};
 pub use proxy::{Domains, Proxy};
+pub use writes::ProtectedWrites;
 
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is confined on this system"))]
 mod wait;

@@ -126,6 +126,15 @@ impl Guard {
     /// Puts back what differs, and keeps what was there in a new folder of `place`. Call it when the command and
     /// everything that it started has ended.
     pub fn restore(&self, place: &Path) -> Vec<Violation> {
+        self.restore_but(place, |_, _, _| false)
+    }
+
+    /// The same, except for paths of which this change from one state to the other may stay.
+    pub(crate) fn restore_but(
+        &self,
+        place: &Path,
+        mut stays: impl FnMut(&Path, &State, &State) -> bool,
+    ) -> Vec<Violation> {
         let mut found = Vec::new();
         let mut keep = Keep::new(place);
         // A link in the way would lead the repair elsewhere.
@@ -147,6 +156,7 @@ impl Guard {
             let mut setting = None;
             match now {
                 Ok(now) if now == *before => continue,
+                Ok(now) if stays(path, before, &now) => continue,
                 Ok(now) if self.settings.contains(path) => match check_settings(before, &now) {
                     Ok(()) => continue,
                     Err(why) => setting = why.map(|key| format!("{key} was set")),
@@ -323,7 +333,7 @@ impl Keep {
     }
 
     /// Copies the file with this number and writes this content into it, for all of its names.
-    fn rewrite(&mut self, path: &Path, id: FileId, bytes: &[u8], mode: u32) -> Violation {
+    pub(crate) fn rewrite(&mut self, path: &Path, id: FileId, bytes: &[u8], mode: u32) -> Violation {
         let mut kept = None;
         let mut rewrite = || {
             let mut file = open_itself(path, true)?;

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
 
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -21,8 +22,8 @@ pub struct Ended {
     pub code: i32,
     /// Protected files that it changed.
     pub violations: Vec<Violation>,
-    /// What was not compared after it.
-    pub gap: Option<String>,
+    /// Lines about what was not compared after it, and about protected files that it changed and that stay so.
+    pub told: Vec<String>,
     /// What it was refused, as far as its supervisor saw it.
     pub blocked: Vec<BlockedAction>,
     /// Processes that could not be ended.
@@ -37,7 +38,7 @@ pub struct Ended {
 /// # Errors
 /// When the command cannot be started, or a protected file cannot be read.
 pub fn run(confined: &Confined, launch: Launch, quarantine: &Path) -> io::Result<Ended> {
-    let confined = &confined.for_launch(&launch);
+    let confined = &confined.judging().for_launch(&launch);
     let guard = match confined.needs_quarantine() {
         true => {
             let paths = confined.policy.protected_paths();
@@ -48,7 +49,8 @@ pub fn run(confined: &Confined, launch: Launch, quarantine: &Path) -> io::Result
     let repositories = Repositories::record(&confined.policy);
     adopt_orphans()?;
     let watch = CommandWatch::default();
-    let launch = confined.watched(launch, &watch);
+    let writes = Arc::default();
+    let launch = confined.watched(launch, &watch, &writes);
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let mut child = Command::new(&launch.program)
         .args(&launch.args)
@@ -71,9 +73,12 @@ pub fn run(confined: &Confined, launch: Launch, quarantine: &Path) -> io::Result
     handle.close();
     let _ = relay.join();
     let mut violations = repositories.as_ref().map_or_else(Vec::new, |all| all.restore(quarantine));
-    let gap = repositories.and_then(|all| all.gap());
     violations.extend(guard.into_iter().flat_map(|guard| guard.restore(quarantine)));
-    Ok(Ended { code: code(status?), violations, gap, blocked: watch.blocked.take(), left })
+    let gap = repositories.as_ref().and_then(Repositories::gap);
+    let judged = repositories.map(|all| writes.restore(all.tips(), quarantine)).unwrap_or_default();
+    let told = gap.into_iter().chain(judged.told()).collect();
+    violations.extend(judged.violations);
+    Ok(Ended { code: code(status?), violations, told, blocked: watch.blocked.take(), left })
 }
 
 fn code(status: ExitStatus) -> i32 {

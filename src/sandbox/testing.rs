@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Output};
+use std::sync::Arc;
 
 use tiller_tool::shell::{CommandWatch, Launch, Sandbox};
 
@@ -93,7 +94,7 @@ impl Place {
 
     /// The same with a supervisor, which tells `watch`.
     pub(crate) fn run_watched(&self, confined: &Confined, script: &str, watch: &CommandWatch) -> Output {
-        self.start(confined.watched(self.launch(script), watch))
+        self.start(confined.watched(self.launch(script), watch, &Arc::default()))
     }
 
     pub(crate) fn start(&self, launch: Launch) -> Output {

@@ -24,7 +24,7 @@ mod wrappers;
 
 pub use analysis::Analysis;
 pub use command::{HOLE, Part, Redirect, RedirectKind, Role, Word};
-pub use precheck::{MAX_CHARS, MAX_PARTS, invisibles};
+pub use precheck::{MAX_CHARS, MAX_PARTS, fold, invisibles};
 pub use programs::{
     RefusedGitChange, base_name, changes_programs, check_git_change, check_git_change_but, code_reads,
     git_key_runs_program, git_section_runs_program, interpreter, is_cosmetic, is_shell, program_name,

@@ -139,6 +139,26 @@ pub fn invisibles(text: &str) -> Vec<(usize, String)> {
     text.char_indices().filter_map(|(i, c)| invisible_name(c).map(|n| (i, n))).collect()
 }
 
+/// Returns a name of a file in lower case, look-alikes of ASCII as ASCII, without invisible characters: file systems that fold
+/// names must not be a way around.
+pub fn fold(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    name.chars()
+        .filter(|c| invisible_name(*c).is_none())
+        .map(|c| match c {
+            '\u{FF01}'..='\u{FF5E}' => char::from_u32(c as u32 - 0xFEE0).unwrap_or(c),
+            '\u{017F}' => 's',
+            '\u{0131}' | '\u{0130}' => 'i',
+            '\u{2024}' => '.',
+            c => c,
+        })
+        .flat_map(char::to_lowercase)
+        .filter(|c| *c != '\u{0307}')
+        .collect()
+}
+
 fn invisible_name(c: char) -> Option<String> {
     let code = c as u32;
     let name = match code {

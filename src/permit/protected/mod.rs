@@ -9,7 +9,9 @@ mod names;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use names::{FILES, FOLDERS, SYSTEM};
+use names::SYSTEM;
+use tiller_protocol::protected_names::{self, FILES, FOLDERS};
+pub use tiller_shell::fold;
 
 use crate::paths::{Roots, normal};
 
@@ -71,8 +73,8 @@ impl Protected {
             return Some(format!("{system} belongs to the system"));
         }
         let parts = self.relative(path, &folded);
-        protected_name(&parts)
-            .map(|name| format!("'{name}' is protected: its content can run later or loosen a rule"))
+        protected_names::find(&parts)
+            .map(|found| format!("'{}' is protected: its content can run later or loosen a rule", found.name))
     }
 
     /// Folded components below the workspace, else below home, else all.
@@ -98,30 +100,8 @@ fn components(path: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A protected name and its folded components.
-type Name = (&'static str, Vec<String>);
-
-static FOLDED: LazyLock<[Vec<Name>; 2]> = LazyLock::new(|| {
-    let names = |all: &[&'static str]| all.iter().map(|n| (*n, n.split('/').map(fold).collect())).collect();
-    [names(FOLDERS), names(FILES)]
-});
-
 static FOLDED_SYSTEM: LazyLock<Vec<(&'static str, PathBuf)>> =
     LazyLock::new(|| SYSTEM.iter().map(|s| (*s, fold_path(Path::new(s)))).collect());
-
-/// The protected name that these folded components go through, if any.
-fn protected_name(parts: &[String]) -> Option<&'static str> {
-    let [folders, files] = &*FOLDED;
-    let run = |want: &[String], to_end: bool| {
-        (0..parts.len()).any(|at| {
-            parts[at..].starts_with(want) && (!to_end || at + want.len() == parts.len() || want.len() == 1)
-        })
-    };
-    // A file's name protects below it too: it may become a folder.
-    let hit =
-        folders.iter().find(|(_, w)| run(w, false)).or_else(|| files.iter().find(|(_, w)| run(w, true)));
-    hit.map(|(name, _)| *name)
-}
 
 /// True when a pattern of file names that begins with a dot may stand for a protected name.
 pub(crate) fn glob_may_hit(component: &str) -> bool {
@@ -131,26 +111,6 @@ pub(crate) fn glob_may_hit(component: &str) -> bool {
     let Ok(glob) = globset::GlobBuilder::new(component).case_insensitive(true).build() else { return true };
     let matcher = glob.compile_matcher();
     FOLDERS.iter().chain(FILES).filter_map(|n| n.split('/').next()).any(|n| matcher.is_match(n))
-}
-
-/// Lower case, look-alikes of ASCII as ASCII, invisible characters away: file systems that fold names
-/// must not be a way around.
-pub fn fold(name: &str) -> String {
-    if name.is_ascii() {
-        return name.to_ascii_lowercase();
-    }
-    name.chars()
-        .filter(|c| tiller_shell::invisibles(c.encode_utf8(&mut [0; 4])).is_empty())
-        .map(|c| match c {
-            '\u{FF01}'..='\u{FF5E}' => char::from_u32(c as u32 - 0xFEE0).unwrap_or(c),
-            '\u{017F}' => 's',
-            '\u{0131}' | '\u{0130}' => 'i',
-            '\u{2024}' => '.',
-            c => c,
-        })
-        .flat_map(char::to_lowercase)
-        .filter(|c| *c != '\u{0307}')
-        .collect()
 }
 
 pub(crate) fn fold_path(path: &Path) -> PathBuf {

@@ -7,6 +7,7 @@ pub mod mask;
 pub mod names;
 pub mod nearest;
 pub mod notice;
+pub mod protected_names;
 pub mod secret_paths;
 pub mod usage;
 pub(crate) mod word;

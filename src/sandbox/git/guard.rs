@@ -12,6 +12,7 @@ use super::touched::Touched;
 use super::tree::{FileId, Stamp, Tree};
 use crate::policy::{self, Policy, Profile};
 use crate::quarantine::{Budget, Keep, State, Violation};
+use crate::writes::Tips;
 
 /// Workspaces that are remembered.
 const WORKSPACES: usize = 64;
@@ -42,6 +43,8 @@ struct Known {
     items: BTreeMap<PathBuf, Item>,
     /// That it has too many folders.
     told: bool,
+    /// The commits that its repositories had when it was looked at first.
+    tips: Option<Arc<Tips>>,
 }
 
 static KNOWN: Mutex<Option<HashMap<PathBuf, Arc<Mutex<Known>>>>> = Mutex::new(None);
@@ -55,6 +58,7 @@ pub(crate) struct Repositories {
     protected: Vec<PathBuf>,
     since: SystemTime,
     before: BTreeMap<PathBuf, Item>,
+    tips: Arc<Tips>,
     known: Arc<Mutex<Known>>,
 }
 
@@ -71,15 +75,20 @@ impl Repositories {
         let mut tops = vec![policy::real(&policy.workspace)];
         tops.extend(policy::shared_git_folder(&policy.workspace));
         let known = of_workspace(&tops[0]);
-        let before = {
+        let (before, commits) = {
             let mut known = lock(&known);
             if known.tree.len() < SMALL {
                 known.tree.look(&tops);
             }
             known.read_items(&tops);
-            known.items.clone()
+            (known.items.clone(), known.tips(&tops[0]))
         };
-        Some(Self { tops, protected: policy.protected_paths(), since, before, known })
+        Some(Self { tops, protected: policy.protected_paths(), since, before, tips: commits, known })
+    }
+
+    /// The commits that the repositories had before the first command.
+    pub(crate) fn tips(&self) -> &Tips {
+        &self.tips
     }
 
     /// Takes away what a command has made or changed and git would run, and keeps it in `place`.
@@ -213,6 +222,13 @@ impl Repositories {
 }
 
 impl Known {
+    /// Notes the commits of the repositories at the first call.
+    fn tips(&mut self, workspace: &Path) -> Arc<Tips> {
+        let tree = &self.tree;
+        let look = || Arc::new(Tips::record(workspace, tree.repositories()));
+        Arc::clone(self.tips.get_or_insert_with(look))
+    }
+
     /// Reads what git obeys in the known repositories, as far as it was changed.
     fn read_items(&mut self, tops: &[PathBuf]) {
         let old = std::mem::take(&mut self.items);

@@ -12,6 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiller_protocol::secret_paths;
 
+use crate::confinement::Confinement;
 use paths::Paths;
 pub(crate) use sight::Sight;
 pub use tools::Variables;
@@ -80,6 +81,9 @@ pub struct Policy {
     /// compared after it, so protected names are kept from it by its supervisor, those too that do not exist yet.
     #[serde(default)]
     pub(crate) stays: bool,
+    /// Its supervisor notes protected names of the workspace that git may write, and they are judged after the command.
+    #[serde(default)]
+    pub(crate) judges_writes: bool,
     /// A program that stays may remove some files only, like a command.
     #[serde(default)]
     pub counts_losses: bool,
@@ -111,7 +115,8 @@ pub struct ProxyPort {
     pub inode: u64,
 }
 
-/// Files below the workspace that other programs run or obey later.
+/// Files below the workspace that other programs run or obey later, as far as the kernel keeps them from being written. All
+/// names of [`tiller_protocol::protected_names`] are judged after a command that has a supervisor.
 pub const PROTECTED: &[&str] = &[
     ".git/hooks",
     ".git/config",
@@ -184,6 +189,7 @@ impl Policy {
             proxy: None,
             proxy_port: None,
             stays: false,
+            judges_writes: false,
             counts_losses: false,
             only_reads_workspace: false,
             paths: None,
@@ -208,6 +214,11 @@ impl Policy {
             self.reads.project = project::beside(&self.workspace, self.reads.home.as_deref());
         }
         self
+    }
+
+    /// Returns true if protected names that git may write can be judged after a command.
+    pub(crate) fn can_judge_writes(&self, found: &Confinement) -> bool {
+        self.profile == Profile::Workspace && !self.stays && found.notification
     }
 
     /// Whether the supervisor does the calls for servers and connections on loopback: the command has no network of its own,
@@ -266,6 +277,12 @@ impl Policy {
     /// may have been made by a command outside meanwhile.
     pub(crate) fn git_configurations(&self, protected: &[PathBuf]) -> Vec<PathBuf> {
         self.paths().settings.iter().filter(|path| protected.contains(path)).cloned().collect()
+    }
+
+    /// The names of the workspace among the protected paths that git may write. Outside the sandbox they are compared after a
+    /// command, too.
+    pub(crate) fn judged_paths(&self) -> Vec<PathBuf> {
+        if self.profile == Profile::Floor { self.paths().judged.clone() } else { Vec::new() }
     }
 
     /// The folders of Tiller that exist in a writable folder.

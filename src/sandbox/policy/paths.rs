@@ -22,6 +22,9 @@ pub(crate) struct Paths {
     pub protected: Vec<PathBuf>,
     /// The files of git's configuration among the protected ones.
     pub settings: Vec<PathBuf>,
+    /// Those of the protected ones that git may write, of the workspace.
+    #[serde(default)]
+    pub judged: Vec<PathBuf>,
     /// Tiller's own folders in a writable one.
     pub own: Vec<PathBuf>,
     /// What exists and must not be read.
@@ -40,6 +43,7 @@ impl Paths {
         let writable = writable(policy, shared.as_deref(), files);
         let protected = protected(policy, shared.as_deref(), &writable, files);
         let settings = settings(policy, shared.as_deref(), &protected, files);
+        let judged = judged(policy, &protected, files);
         let inside = |path: &Path| writable.iter().any(|folder| path.starts_with(folder) && path != folder);
         let mut own: Vec<PathBuf> = policy.own.iter().filter_map(|path| files.find(path)).collect();
         own.retain(|path| inside(path));
@@ -61,7 +65,7 @@ impl Paths {
             list.sort();
             list.dedup();
         }
-        Self { writable, protected, settings, own, hidden, sight }
+        Self { writable, protected, settings, judged, own, hidden, sight }
     }
 }
 
@@ -149,7 +153,8 @@ fn protected(
     if !matches!(policy.profile, Profile::Workspace | Profile::Floor) {
         return Vec::new();
     }
-    let own = policy.protected.iter().map(|path| policy.workspace.join(path));
+    let judged = |path: &Path| policy.judges_writes && path.is_relative() && crate::writes::is_judged(path);
+    let own = policy.protected.iter().filter(|path| !judged(path)).map(|path| policy.workspace.join(path));
     // A file `.git` says where the repository is, and so which programs git runs.
     let pointer = [policy.workspace.join(".git")].into_iter().filter(|git| git.is_file());
     let main = shared.iter().flat_map(|git| [git.join("hooks"), git.join("config")]);
@@ -186,6 +191,12 @@ fn settings(
     };
     let counts = |path: &Path| policy.profile == Profile::Floor || path.is_file();
     protected.iter().filter(|path| is_one(path) && counts(path)).cloned().collect()
+}
+
+fn judged(policy: &Policy, protected: &[PathBuf], files: &mut LookUp) -> Vec<PathBuf> {
+    let own = policy.protected.iter().filter(|path| path.is_relative() && crate::writes::is_judged(path));
+    let own: Vec<PathBuf> = own.map(|path| files.real(&policy.workspace.join(path))).collect();
+    protected.iter().filter(|path| own.contains(path)).cloned().collect()
 }
 
 /// Resolves paths, each folder once.

@@ -253,7 +253,13 @@ fn supervised(
     let watch = CommandWatch::default();
     confined.policy.network = Network::Loopback;
     let step = Step::Probe(Targets { network_only: true, ..targets });
-    match run(&confined.watched_among(launch, step, &watch, &Servers::default(), None)) {
+    match run(&confined.watched_among(
+        launch,
+        step,
+        (&watch, &std::sync::Arc::default()),
+        &Servers::default(),
+        None,
+    )) {
         Ok(said) if watch.is_supervised() => (Held::Yes, read(&said)),
         Ok(_) => {
             let why = "this kernel cannot report system calls to a supervisor: deletions are not counted";

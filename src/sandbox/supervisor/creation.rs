@@ -6,7 +6,7 @@
 //! existed at its start or not: there is no moment to compare them after it.
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -23,9 +23,11 @@ use crate::linux::landlock::DEVICES;
 use crate::supervisor::caller::{Caller, descriptor_number};
 use crate::supervisor::calls::{FileCall, OpenFlags, PathArgument};
 use crate::supervisor::decide::{Judge, Note, folder_allows, may_write};
+use crate::supervisor::names::Leaves;
 use crate::supervisor::network::Outcome;
 use crate::supervisor::removal::Refused;
 use crate::supervisor::walk::{Entry, Walk, is_proc, path_of};
+use crate::writes::folder_above;
 
 /// Trials of an open whose name comes and goes.
 const TRIALS: u32 = 8;
@@ -105,7 +107,8 @@ impl Judge {
                 Err(Errno::NOENT) if flags.contains(OFlags::CREATE) => return Err(Errno::ISDIR.into()),
                 Err(e) => return Err(e.into()),
             }
-            self.may_make(&entry, false)?;
+            let full = self.may_make(&entry, false)?;
+            let _held = self.hold(&full, Leaves::File, BlockedKind::Create)?;
             still_waits(call, listener)?;
             let new =
                 flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -192,6 +195,7 @@ impl Judge {
         if is_unnamed(&path, file) || is_own(&fd, &path, caller)? {
             return Ok(fd);
         }
+        let only_reads = flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY;
         if self.scope.contains(&path) {
             if kind == FileType::RegularFile && self.links.lead_out(&path, file) {
                 return Err(Refused {
@@ -199,10 +203,12 @@ impl Judge {
                     note: Some(Note::linked(BlockedKind::Write, &path)),
                 });
             }
+            if !only_reads {
+                self.hold(&path, Leaves::File, BlockedKind::Write)?;
+            }
             self.touch(&path, false);
             return Ok(fd);
         }
-        let only_reads = flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY;
         // This process may have an administrator's rights, the caller has none of them.
         let own = file.st_uid == rustix::process::geteuid().as_raw() || file.st_mode & 0o004 != 0;
         if only_reads && own && kind == FileType::RegularFile && !self.scope.protects(&path) {
@@ -247,14 +253,21 @@ impl Judge {
             let path = path_of(file)?;
             self.touch(&path, false);
             // A file that is elsewhere too is judged when it is opened for writing.
-            if !(is_unnamed(&path, &now) || self.scope.contains(&path)) {
+            // Another name of a protected one could be written later.
+            let named = folder_above(self.scope.workspace(), &path, false).is_some();
+            if !is_unnamed(&path, &now) && (named || !self.scope.contains(&path)) {
                 return Err(Refused {
                     errno: Errno::ACCESS,
                     note: Some(Note::path(BlockedKind::Create, &path)),
                 });
             }
         }
-        self.may_make(&entry, matches!(how, NewName::Folder(_)))?;
+        let full = self.may_make(&entry, matches!(how, NewName::Folder(_)))?;
+        let _held = match &how {
+            NewName::Folder(_) => None,
+            NewName::Node(..) => self.hold(&full, Leaves::File, BlockedKind::Create)?,
+            NewName::Symlink(_) | NewName::Link(_) => self.hold(&full, Leaves::Link, BlockedKind::Create)?,
+        };
         still_waits(call, listener)?;
         let folder = &entry.folder;
         match how {
@@ -271,7 +284,7 @@ impl Judge {
             NewName::Node(kind, mode) => mknodat(folder, entry.spelled(), kind, mode.mode, 0)?,
             NewName::Symlink(target) => {
                 // It can turn a pointer that leads through it.
-                self.touch(&entry.path()?, true);
+                self.touch(&full, true);
                 symlinkat(target, folder, entry.spelled())?;
             }
             NewName::Link(file) => {
@@ -282,13 +295,13 @@ impl Judge {
         Ok(())
     }
 
-    /// Fails if the policy does not let this name be made. `folder`: it becomes one. Nothing else may stand above a protected
+    /// The path of a name that the policy lets be made. `folder`: it becomes one. Nothing else may stand above a protected
     /// name: a link, or a file `.git`, would lead into a folder of the program's.
-    fn may_make(&self, entry: &Entry, folder: bool) -> Result<(), Refused> {
+    fn may_make(&self, entry: &Entry, folder: bool) -> Result<PathBuf, Refused> {
         let full = entry.path()?;
         if self.scope.contains(&full) && (folder || !self.scope.is_above_protected(&full)) {
             self.touch(&full, folder);
-            return Ok(());
+            return Ok(full);
         }
         let note = folder_allows(entry).then(|| Note::path(BlockedKind::Create, &full));
         Err(Refused { errno: Errno::ACCESS, note })

@@ -22,6 +22,7 @@ use crate::supervisor::network::{self, Sockets};
 use crate::supervisor::refusal;
 use crate::supervisor::scope::Scope;
 use crate::supervisor::walk::{Entry, Walk, path_of};
+use crate::writes::ProtectedWrites;
 
 /// Decides about the calls of one command and its descendants.
 pub(crate) struct Judge {
@@ -31,6 +32,8 @@ pub(crate) struct Judge {
     pub(super) links: LinksOut,
     /// `None`: the command is compared after it.
     pub(super) touched: Option<Arc<Touched>>,
+    /// Protected names that it has written.
+    pub(super) writes: Arc<ProtectedWrites>,
     /// `None`: the command may listen and connect as it likes, or has no sockets at all.
     sockets: Option<Sockets>,
 }
@@ -55,12 +58,18 @@ impl Note {
 }
 
 impl Judge {
-    pub(crate) fn new(policy: &Policy, method: Method, watch: &CommandWatch, servers: &Servers) -> Self {
+    pub(crate) fn new(
+        policy: &Policy,
+        method: Method,
+        (watch, writes): (&CommandWatch, &Arc<ProtectedWrites>),
+        servers: &Servers,
+    ) -> Self {
         let scope = Scope::new(policy, method);
         let sockets = Sockets::new(policy, scope.namespaces, servers);
         let (losses, links) = (Mutex::new(Losses::new(policy)), LinksOut::new(policy));
         let touched = policy.stays.then(Arc::default);
-        Self { scope, watch: watch.clone(), losses, links, touched, sockets }
+        let (watch, writes) = (watch.clone(), Arc::clone(writes));
+        Self { scope, watch, losses, links, touched, writes, sockets }
     }
 
     /// The answer to a call; `None`: a thread gives it later. What it was refused is in the log before the caller can go

@@ -13,6 +13,7 @@
 //! | `creation` | opening for writing and making names in the caller's place |
 //! | `removal` | removing and renaming in the caller's place |
 //! | `losses` | what a command has removed that nothing brings back; `git_index`, `ignored`: what git has or ignores |
+//! | `names` | protected names, noted before they are changed |
 //! | `links` | files with another name where the command may not write |
 //! | `attributes` | modes, owners and times, changed in the caller's place |
 //! | `refusal` | what a refused call was for, in words |
@@ -31,6 +32,7 @@ mod git_index;
 mod ignored;
 mod links;
 mod losses;
+mod names;
 pub(crate) mod network;
 mod refusal;
 mod removal;
@@ -50,6 +52,7 @@ use crate::confine::Confined;
 use crate::git::{Repositories, Touched};
 use crate::network::Servers;
 use crate::policy::Policy;
+use crate::writes::ProtectedWrites;
 use decide::Judge;
 
 /// Of the thread, in bytes.
@@ -65,22 +68,23 @@ const BUSY: Duration = Duration::from_secs(2);
 /// run.
 pub(crate) fn start(
     confined: &Confined,
-    watch: &CommandWatch,
+    (watch, writes): (&CommandWatch, &Arc<ProtectedWrites>),
     servers: &Servers,
     quarantine: Option<&Path>,
 ) -> Option<PathBuf> {
     let meeting = channel::Meeting::new(&confined.policy.writable_folders()).ok()?;
     let folder = meeting.folder();
-    let judge = Judge::new(&confined.policy, confined.method, watch, servers);
+    let judge = Judge::new(&confined.policy, confined.method, (watch, writes), servers);
     let compares = quarantine.map(|place| (confined.policy.clone(), place.to_owned()));
     let serve = move || {
         if let Some(listener) = meeting.listener() {
             judge.watch.supervised();
             let listener = Arc::new(listener);
             // The program waits meanwhile.
-            let mut repositories = compares
-                .zip(judge.touched.as_ref())
-                .and_then(|((policy, place), touched)| Comparison::new(&policy, place, touched));
+            let mut repositories =
+                compares.zip(judge.touched.as_ref()).and_then(|((policy, place), touched)| {
+                    Comparison::new(&policy, place, touched, &judge.writes)
+                });
             serve(&listener, repositories.as_mut(), |call| judge.decide(call, &listener));
             if let Some(repositories) = &mut repositories {
                 repositories.compare();
@@ -97,26 +101,38 @@ struct Comparison {
     repositories: Repositories,
     quarantine: PathBuf,
     touched: Arc<Touched>,
+    writes: Arc<ProtectedWrites>,
     /// When it has touched something that was not compared yet.
     changed: Option<Instant>,
 }
 
 impl Comparison {
-    fn new(policy: &Policy, quarantine: PathBuf, touched: &Arc<Touched>) -> Option<Self> {
-        let (repositories, touched) = (Repositories::record(policy)?, Arc::clone(touched));
-        Some(Self { repositories, quarantine, touched, changed: None })
+    fn new(
+        policy: &Policy,
+        quarantine: PathBuf,
+        touched: &Arc<Touched>,
+        writes: &Arc<ProtectedWrites>,
+    ) -> Option<Self> {
+        let (touched, writes) = (Arc::clone(touched), Arc::clone(writes));
+        Some(Self { repositories: Repositories::record(policy)?, quarantine, touched, writes, changed: None })
     }
 
     fn compare(&mut self) {
         self.changed = None;
-        for violation in self.repositories.restore_touched(&self.quarantine, &self.touched) {
+        let found = self.repositories.restore_touched(&self.quarantine, &self.touched);
+        let judged = self.writes.restore(self.repositories.tips(), &self.quarantine);
+        if let Some(line) = judged.told() {
+            tracing::info!(line, "a program changed protected files");
+        }
+        for violation in found.into_iter().chain(judged.violations) {
             tracing::warn!(line = violation.words(), "a program wrote a protected file");
         }
     }
 
     /// Whether something is to be compared, once the program is quiet. Compares what is too old for that.
     fn is_pending(&mut self) -> bool {
-        if self.touched.take_news() {
+        let news = [self.touched.take_news(), self.writes.take_news()];
+        if news.contains(&true) {
             self.changed.get_or_insert_with(Instant::now);
         }
         if self.changed.is_some_and(|since| since.elapsed() > BUSY) {

@@ -15,6 +15,7 @@ use crate::supervisor::caller::Caller;
 use crate::supervisor::calls::{FileCall, PathArgument};
 use crate::supervisor::decide::{self, Judge, Note};
 use crate::supervisor::losses::FileState;
+use crate::supervisor::names::Leaves;
 use crate::supervisor::walk::{Entry, Walk};
 
 /// What a removal or renaming comes to.
@@ -62,8 +63,11 @@ impl Judge {
         let entry = self.entry(call, at, caller)?;
         let state = self.existing(&entry, BlockedKind::Remove)?;
         // Folders are empty when they go.
+        let mut _held = None;
         if !state.folder && flags.is_empty() {
-            self.count(&entry.path()?, state)?;
+            let path = entry.path()?;
+            self.count(&path, state)?;
+            _held = self.hold(&path, Leaves::File, BlockedKind::Remove)?;
         }
         // What was read belongs to the caller if it still waits.
         if !listener.waits(call.id) {
@@ -115,6 +119,9 @@ impl Judge {
         if !listener.waits(call.id) {
             return Err(Errno::INTR.into());
         }
+        let exchanged = exchange && replaced.is_some();
+        let folders = (state.folder, replaced.is_some_and(|replaced| replaced.folder));
+        let _held = self.hold_renaming((&old, &new), folders, exchanged)?;
         self.touch(&new_path, state.folder);
         self.touch(&old_path, exchange && replaced.is_some_and(|replaced| replaced.folder));
         Ok(renameat_with(&old.folder, old.spelled(), &new.folder, new.spelled(), flags)?)

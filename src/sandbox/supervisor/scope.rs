@@ -40,6 +40,7 @@ impl Scope {
         let mut compared = Vec::new();
         if policy.profile == Profile::Floor {
             compared = policy.git_configurations(&protected);
+            compared.extend(policy.judged_paths());
             protected.retain(|path| !compared.contains(path));
         }
         let stays = policy.stays && policy.profile == Profile::Workspace;
@@ -52,7 +53,7 @@ impl Scope {
             // Where the supervisor moved them to, they could be read. A mount over them would not keep it from that.
             protected.extend(policy.hidden_paths());
         }
-        let (profile, workspace) = (policy.profile, policy.workspace.clone());
+        let (profile, workspace) = (policy.profile, crate::policy::real(&policy.workspace));
         let counts = !stays || policy.counts_losses;
         Self { profile, namespaces, counts, workspace, writable, shown, protected, compared }
     }
@@ -82,6 +83,10 @@ impl Scope {
     /// Whether the workspace lies below this path, or is it.
     pub(crate) fn is_above_workspace(&self, path: &Path) -> bool {
         self.workspace.starts_with(path)
+    }
+
+    pub(crate) fn workspace(&self) -> &Path {
+        &self.workspace
     }
 
     pub(crate) fn is_workspace(&self, path: &Path) -> bool {

@@ -114,11 +114,11 @@ impl Tool for ExecuteCode {
         };
         let mut ran = ran?;
         if let Some(guard) = &guard {
-            let restored = put_back(guard).await;
-            if !restored.is_empty() {
+            let compared = put_back(guard).await;
+            if !compared.restored.is_empty() {
                 ran.report.ran.end = RunEnd::Broken("it wrote protected files".into());
-                ran.report.notes.extend(restored);
             }
+            ran.report.notes.extend(compared.lines());
         }
         Ok(conclude(ran, cx))
     }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::backend::{CommandEnd, Line, ShellError, Sink};
 use super::local::quote;
+use crate::shell::Compared;
 use crate::shell::pool::{FinishedCommand, PooledShell, Reader, ShellPool};
 use crate::{CommandProfile, ToolCx};
 
@@ -72,7 +73,7 @@ impl ShellPool {
             self.sweep();
         }
         self.moved_to(now, cx);
-        Ok(FinishedCommand { ended, moved, left, restored: Vec::new() })
+        Ok(FinishedCommand { ended, moved, left, restored: Compared::default() })
     }
 
     /// Ends the shell beside an agent's.

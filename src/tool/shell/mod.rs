@@ -49,7 +49,7 @@ pub use processes::bounds::{Bounds, share_of_memory};
 pub use processes::end::end_children;
 pub use processes::forks::ForkLimit;
 pub use processes::launch::{
-    Confiner, Confiners, Exit, FileGuard, Launch, NoSandbox, Sandbox, retry_while_busy,
+    Compared, Confiner, Confiners, Exit, FileGuard, Launch, NoSandbox, Sandbox, retry_while_busy,
 };
 pub use processes::mark::apart;
 pub(crate) use protected::put_back;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::backend::CommandEnd;
 use super::confined::blocked::{BlockedAction, blocked_words};
 use super::hints;
+use super::processes::launch::Compared;
 
 /// What happened besides the output.
 #[derive(Debug)]
@@ -24,8 +25,8 @@ pub(crate) struct CommandOutcome {
     pub excess: Option<String>,
     /// What else the model has to know.
     pub note: Option<String>,
-    /// Protected files that were put back, a sentence for each.
-    pub restored: Vec<String>,
+    /// Protected files that were put back, or changed otherwise.
+    pub restored: Compared,
     /// Connections that the sandbox refused meanwhile, each with its reason.
     pub refused: Vec<String>,
     /// What else the sandbox refused, where the command failed.
@@ -61,7 +62,7 @@ pub(crate) fn word(mut output: String, facts: &CommandOutcome) -> String {
     if let Some(note) = &facts.note {
         notes.push(format!("[{note}]"));
     }
-    notes.extend(facts.restored.iter().map(|line| format!("[{line}]")));
+    notes.extend(facts.restored.clone().lines().map(|line| format!("[{line}]")));
     notes.extend(sandbox_lines(facts, &output));
     if facts.took >= LONG && facts.how != CommandEnd::TimedOut {
         notes.push(crate::output::duration_note(&seconds(facts.took)));

@@ -9,15 +9,15 @@ use tokio::sync::watch;
 use crate::ToolCx;
 use crate::shell::backend::ShellError;
 use crate::shell::pool::ShellPool;
-use crate::shell::processes::launch::{Confiner, Exit, FileGuard};
+use crate::shell::processes::launch::{Compared, Confiner, Exit, FileGuard};
 
-/// What was put back after the end of a process, a sentence for each path; `None`: not compared yet. The sender is held by
+/// What the comparison after the end of a process came to; `None`: not compared yet. The sender is held by
 /// the task that waits for the end.
-pub(crate) type Restored = watch::Receiver<Option<Vec<String>>>;
+pub(crate) type Restored = watch::Receiver<Option<Compared>>;
 
 /// Of a process whose files need not be compared.
 pub(crate) fn not_compared() -> Restored {
-    watch::channel(Some(Vec::new())).1
+    watch::channel(Some(Compared::default())).1
 }
 
 impl ShellPool {
@@ -57,11 +57,11 @@ impl ShellPool {
 }
 
 /// Compares them now, on a thread for work that blocks.
-pub(crate) async fn put_back(guard: &Arc<dyn FileGuard>) -> Vec<String> {
+pub(crate) async fn put_back(guard: &Arc<dyn FileGuard>) -> Compared {
     let guard = Arc::clone(guard);
-    let lines = tokio::task::spawn_blocking(move || guard.restore()).await.unwrap_or_default();
-    for line in &lines {
+    let compared = tokio::task::spawn_blocking(move || guard.restore()).await.unwrap_or_default();
+    for line in &compared.restored {
         tracing::warn!(line, "a command wrote a protected file");
     }
-    lines
+    compared
 }

@@ -168,7 +168,7 @@ async fn run_in_shell(
         true => cause::find(cx, &text.model, &ran.ended.refusals, &refused),
         false => Vec::new(),
     };
-    if !ran.restored.is_empty() {
+    if !ran.restored.restored.is_empty() {
         cx.block();
     }
     let facts = CommandOutcome {
@@ -210,7 +210,7 @@ pub(crate) fn finish(text: Text, source: Option<&str>, facts: &CommandOutcome) -
         CommandEnd::TimedOut => ToolOutcome::TimedOut,
         CommandEnd::Stopped => ToolOutcome::Interrupted,
         // A command that wrote a protected file has not done what it was to do.
-        _ if !facts.restored.is_empty() => ToolOutcome::Error,
+        _ if !facts.restored.restored.is_empty() => ToolOutcome::Error,
         CommandEnd::Done | CommandEnd::ShellEnded if facts.exit == Some(0) => ToolOutcome::Ok,
         CommandEnd::Done | CommandEnd::ShellEnded => ToolOutcome::Error,
     };

@@ -239,7 +239,7 @@ impl Job {
         let refused =
             (!refused.is_empty()).then(|| format!("the sandbox blocked {}", blocked_words(&refused)));
         let restored = self.restored.borrow().clone().unwrap_or_default();
-        self.guard.said().into_iter().chain(restored).chain(refused).collect()
+        self.guard.said().into_iter().chain(restored.lines()).chain(refused).collect()
     }
 
     /// Where its output is from, if not from here alone.

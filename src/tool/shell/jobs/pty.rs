@@ -13,7 +13,7 @@ use crate::shell::outcome::CommandOutcome;
 use crate::shell::output::capture::Capture;
 use crate::shell::output::progress::Live;
 use crate::shell::processes::end;
-use crate::shell::{hints, terminal};
+use crate::shell::{Compared, hints, terminal};
 use crate::{ToolCx, ToolOutput};
 use tiller_protocol::lock;
 
@@ -48,8 +48,8 @@ pub(crate) async fn run(
     }
     job.settle().await;
     let restored = match job.restored.clone().wait_for(Option::is_some).await {
-        Ok(lines) => lines.clone().unwrap_or_default(),
-        Err(_) => Vec::new(),
+        Ok(compared) => compared.clone().unwrap_or_default(),
+        Err(_) => Compared::default(),
     };
     job.family.roots.iter().for_each(|root| pool.forget(*root));
     let Some(screen) = job.screen() else { return Err(ShellError::Missing) };
@@ -68,7 +68,7 @@ pub(crate) async fn run(
         Some(0) => Vec::new(),
         _ => cause::find(cx, &text.model, &job.refusals(), &refused),
     };
-    if !restored.is_empty() {
+    if !restored.restored.is_empty() {
         cx.block();
     }
     let facts = CommandOutcome {

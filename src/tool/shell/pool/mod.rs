@@ -16,7 +16,7 @@ use crate::shell::jobs::Job;
 use crate::shell::local::{env_update, own_folder};
 use crate::shell::processes::end::{self, Zombies};
 use crate::shell::processes::guardian::Guardian;
-use crate::shell::processes::launch::{FileGuard, NoSandbox, Sandbox};
+use crate::shell::processes::launch::{Compared, FileGuard, NoSandbox, Sandbox};
 use crate::shell::processes::proc_fs::Family;
 use crate::shell::protected::put_back;
 use crate::{CommandProfile, ToolCx};
@@ -103,8 +103,8 @@ pub(crate) struct FinishedCommand {
     pub moved: Option<PathBuf>,
     /// Number of the process that it left running.
     pub left: Option<String>,
-    /// Protected files that were put back, a sentence for each.
-    pub restored: Vec<String>,
+    /// Protected files that were put back, or changed otherwise.
+    pub restored: Compared,
 }
 
 impl ShellPool {

@@ -9,7 +9,7 @@ use tiller_protocol::lock;
 use super::{FinishedCommand, PooledShell, ShellPool};
 use crate::shell::backend::{Backend, CommandEnd, Line, Shell, ShellError, Sink, Start};
 use crate::shell::local::{Local, env_update};
-use crate::shell::processes::launch::{Confiner, FileGuard};
+use crate::shell::processes::launch::{Compared, Confiner, FileGuard};
 use crate::shell::processes::{end, environment};
 use crate::shell::protected::put_back;
 use crate::{CommandProfile, ToolCx};
@@ -83,7 +83,7 @@ impl ShellPool {
             // A shell that is not confined is outside already.
             CommandProfile::Outside => cx.workspace.confines(CommandProfile::Workspace),
         };
-        let mut restored = Vec::new();
+        let mut restored = Compared::default();
         if let Some(old) = used.slot.guard.clone() {
             // What the last command left may have written since.
             restored.extend(put_back(&old).await);
@@ -169,7 +169,7 @@ impl ShellPool {
         }
         let moved = (now != before).then(|| now.clone());
         self.moved_to(now, cx);
-        Ok(FinishedCommand { ended, moved, left, restored: Vec::new() })
+        Ok(FinishedCommand { ended, moved, left, restored: Compared::default() })
     }
 
     async fn open(

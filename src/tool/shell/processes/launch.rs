@@ -98,8 +98,30 @@ pub trait Confiner: Send + Sync + std::fmt::Debug {
 
 /// Protected files as they were before a command.
 pub trait FileGuard: Send + Sync + std::fmt::Debug {
-    /// Puts back what differs, and says so: a sentence without a full stop for each path. Reads and writes files.
-    fn restore(&self) -> Vec<String>;
+    /// Puts back what differs, and says so. Reads and writes files.
+    fn restore(&self) -> Compared;
+}
+
+/// The result of a comparison of protected files, in sentences without a full stop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// One for each path that was put back.
+    pub restored: Vec<String>,
+    /// What else is to be told: changes that stay, and what is not compared.
+    pub told: Vec<String>,
+}
+
+impl Compared {
+    /// Adds those of another comparison.
+    pub(crate) fn extend(&mut self, more: Self) {
+        self.restored.extend(more.restored);
+        self.told.extend(more.told);
+    }
+
+    /// Returns all of them.
+    pub fn lines(self) -> impl Iterator<Item = String> {
+        self.restored.into_iter().chain(self.told)
+    }
 }
 
 /// What confines the commands of a workspace; `None`: they run as they are.

@@ -9,7 +9,7 @@ use serde_json::json;
 use tiller_protocol::tool::Display;
 
 use super::{Bench, Terminal, bench, output, sh};
-use crate::shell::{Confiner, Confiners, FileGuard, Launch};
+use crate::shell::{Compared, Confiner, Confiners, FileGuard, Launch};
 use crate::testing::text_of;
 use crate::{CommandProfile, CommandRun, Workspace};
 
@@ -135,12 +135,12 @@ struct Kept {
 }
 
 impl FileGuard for Kept {
-    fn restore(&self) -> Vec<String> {
+    fn restore(&self) -> Compared {
         if std::fs::read_to_string(&self.path).is_ok_and(|now| now == self.before) {
-            return Vec::new();
+            return Compared::default();
         }
         std::fs::write(&self.path, &self.before).unwrap();
-        vec!["guarded was put back".into()]
+        Compared { restored: vec!["guarded was put back".into()], told: Vec::new() }
     }
 }
 

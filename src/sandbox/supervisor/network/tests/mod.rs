@@ -64,7 +64,13 @@ impl Net {
         let name = format!("{}.py", blake(script));
         std::fs::write(self.place.top.join("work").join(&name), [PRELUDE, script].concat()).unwrap();
         let launch = self.place.launch(&format!("exec python3 {name}"));
-        self.confined.watched_among(launch, Step::Exec, &self.watch, &self.servers, None)
+        self.confined.watched_among(
+            launch,
+            Step::Exec,
+            (&self.watch, &std::sync::Arc::default()),
+            &self.servers,
+            None,
+        )
     }
 
     fn run(&self, script: &str) -> Output {

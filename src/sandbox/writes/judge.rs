@@ -1,0 +1,199 @@
+//! The judgement of protected names after a command.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use tiller_fs::links::linked_file;
+
+use super::place::{Place, remove_empty};
+use super::{BYTES, Before, ENTRIES, ProtectedWrites, Tips, content};
+use crate::policy;
+use crate::quarantine::{Budget, Keep, State, Violation};
+
+/// Names that are told in full.
+const TOLD: usize = 5;
+
+/// The protected names that a command has changed.
+#[derive(Debug, Default)]
+pub(crate) struct Judged {
+    /// Were put back.
+    pub(crate) violations: Vec<Violation>,
+    /// Stay as they are.
+    pub(crate) passed: Vec<PathBuf>,
+}
+
+impl Judged {
+    /// Returns one line about what stays, without a full stop.
+    pub(crate) fn told(&self) -> Option<String> {
+        let names = self.passed.iter().take(TOLD).map(|path| path.display().to_string());
+        let mut names = names.collect::<Vec<_>>().join(", ");
+        let more = self.passed.len().saturating_sub(TOLD);
+        if more > 0 {
+            names += &format!(" and {more} more");
+        }
+        (!self.passed.is_empty()).then(|| {
+            format!("protected files were changed to what earlier commits of the repository have: {names}")
+        })
+    }
+}
+
+impl Tips {
+    /// Returns true if commits from before the session have all that was changed at this path, or in this folder.
+    pub(crate) fn allow(&self, path: &Path, before: &State, now: &State) -> bool {
+        let mut all = Vec::new();
+        differences(path.to_owned(), before, now, &mut all);
+        let alone = all.iter().all(|(path, _)| linked_file(path).is_none());
+        let asked: Vec<(&Path, &State)> = all.iter().map(|(path, state)| (path.as_path(), *state)).collect();
+        alone && self.know(&asked).iter().all(|known| *known)
+    }
+}
+
+/// Collects the files that differ, with what a commit must have of each.
+fn differences<'a>(path: PathBuf, before: &'a State, now: &'a State, all: &mut Vec<(PathBuf, &'a State)>) {
+    static NONE: BTreeMap<std::ffi::OsString, State> = BTreeMap::new();
+    let (old, new) = match (before, now) {
+        _ if before == now => return,
+        (State::Folder(old, _), State::Folder(new, _)) => (old, new),
+        (State::Missing, State::Folder(new, _)) => (&NONE, new),
+        (State::Folder(old, _), State::Missing) => (old, &NONE),
+        (_, State::Missing) => return all.push((path, before)),
+        _ => return all.push((path, now)),
+    };
+    for name in old.keys().chain(new.keys().filter(|name| !old.contains_key(*name))) {
+        let [before, now] = [old, new].map(|entries| entries.get(name));
+        match (before, now) {
+            (Some(before), Some(now)) => differences(path.join(name), before, now, all),
+            (Some(one), None) => differences(path.join(name), one, &State::Missing, all),
+            (None, Some(one)) => differences(path.join(name), &State::Missing, one, all),
+            (None, None) => {}
+        }
+    }
+}
+
+/// A name that was changed.
+struct Changed {
+    path: PathBuf,
+    before: Before,
+    now: Option<State>,
+}
+
+impl ProtectedWrites {
+    /// Judges what was noted. What does not pass is kept in `place`, and its former state put back.
+    pub(crate) fn restore(&self, tips: &Tips, place: &Path) -> Judged {
+        // The supervisor waits meanwhile if the command goes on to write such names.
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = changed(std::mem::take(&mut noted.before));
+        changed.retain(|one| {
+            let same = one.now.as_ref().is_some_and(|now| one.before.allows(now));
+            if same {
+                one.settle();
+            }
+            !same
+        });
+        let seen = |one: &Changed| {
+            let now = one.now.as_ref().and_then(content);
+            now.is_some_and(|now| noted.seen.get(&one.path).is_some_and(|seen| seen.contains(&now)))
+        };
+        let asked: Vec<(&Path, &State)> =
+            changed.iter().map(|one| (one.path.as_path(), one.asked())).collect();
+        let known = if asked.is_empty() { Vec::new() } else { tips.know(&asked) };
+        let mut judged = Judged::default();
+        let mut keep = Keep::new(place);
+        for (one, known) in changed.iter().zip(known) {
+            // Another name could be written later.
+            let alone = linked_file(&one.path).is_none();
+            if (known || seen(one)) && alone && one.settle() {
+                judged.passed.push(one.path.clone());
+            } else {
+                judged.violations.extend(one.put_back(&mut keep));
+            }
+        }
+        judged
+    }
+}
+
+/// Returns those that lie in a folder that is still there, with their state now.
+fn changed(before: BTreeMap<PathBuf, Before>) -> Vec<Changed> {
+    let there = |before: &Before| policy::real(&before.above) == before.above && before.above.is_dir();
+    let all = before.into_iter().filter(|(_, before)| there(before));
+    all.map(|(path, before)| {
+        let now = now(&path, &before);
+        Changed { path, before, now }
+    })
+    .collect()
+}
+
+/// Returns the state now. `None`: it is not readable, or too large.
+fn now(path: &Path, before: &Before) -> Option<State> {
+    if path.parent().is_none_or(|folder| policy::real(folder) != folder) {
+        // Behind a link, which is judged itself.
+        return Some(State::Missing);
+    }
+    if before.begun && path.symlink_metadata().is_ok_and(|meta| !meta.is_symlink()) {
+        return Some(before.state.clone());
+    }
+    Budget::new(BYTES, ENTRIES).read(path).ok()
+}
+
+impl Before {
+    /// Returns true if this may be there.
+    fn allows(&self, now: &State) -> bool {
+        let same = |state: &State| match (state, now) {
+            (State::File(old, was), State::File(new, is)) => old == new && was & 0o100 == is & 0o100,
+            (old, new) => old == new,
+        };
+        same(&self.state) || self.moved.as_ref().is_some_and(same)
+    }
+}
+
+impl Changed {
+    /// Returns what a commit must have: of a name that was removed, what was there.
+    fn asked(&self) -> &State {
+        match &self.now {
+            Some(State::Missing) => &self.before.state,
+            Some(now) => now,
+            None => &State::Other,
+        }
+    }
+
+    /// Makes what is there a file that no process has open. `false`: something else is there meanwhile.
+    fn settle(&self) -> bool {
+        let Some(State::File(bytes, mode)) = &self.now else { return true };
+        let is_linked = linked_file(&self.path).is_some();
+        let same = now(&self.path, &self.before) == self.now;
+        let settle = || Place::open(&self.before.above, &self.path)?.settle(bytes, *mode);
+        if same
+            && !is_linked
+            && let Err(error) = settle()
+        {
+            tracing::debug!(%error, path = %self.path.display(), "a protected file could not be made anew");
+        }
+        same
+    }
+
+    fn put_back(&self, keep: &mut Keep) -> Option<Violation> {
+        let before = &self.before;
+        let failed = |error: std::io::Error| Violation {
+            path: self.path.clone(),
+            kept: None,
+            failed: Some(error.to_string()),
+            setting: None,
+            stripped: false,
+        };
+        let place = match Place::open(&before.above, &self.path) {
+            Ok(place) => place,
+            Err(error) => return Some(failed(error)),
+        };
+        let violation = match (&before.state, before.linked) {
+            (State::File(bytes, mode), Some(id)) if linked_file(&place.at) == Some(id) => {
+                Violation { path: self.path.clone(), ..keep.rewrite(&place.at, id, bytes, *mode) }
+            }
+            _ => place.put_back(&self.path, &before.state, keep),
+        };
+        if before.state == State::Missing {
+            remove_empty(&before.above, &self.path);
+        }
+        Some(violation)
+    }
+}

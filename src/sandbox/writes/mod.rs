@@ -1,0 +1,185 @@
+//! Protected names that commands write below the workspace, in any folder, existing or not.
+//!
+//! The supervisor opens files and makes names in the place of a command, so it knows each of these before it is changed. It
+//! notes what was there and lets the call go on: git must be able to check out, merge and remove what it tracks. After the
+//! command the new content is judged: what a commit from before the session has under this path stays, and is told, as does
+//! what the path had earlier in the session. Everything else is kept in the quarantine, and the former state put back.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `judge` | the judgement after a command |
+//! | `history` | what commits from before the session have |
+//! | `place` | a path whose folders cannot be replaced by links meanwhile |
+
+mod history;
+mod judge;
+mod place;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tiller_fs::links::{FileId, linked_file};
+use tiller_protocol::protected_names;
+
+use crate::quarantine::{Budget, State};
+pub(crate) use history::Tips;
+
+/// The largest file that can be noted, in bytes.
+const BYTES: usize = 4 << 20;
+/// Entries of a folder in the place of a file.
+const ENTRIES: usize = 100;
+/// Names that are noted until the command ends.
+const NAMES: usize = 10_000;
+/// Paths whose contents are remembered.
+const SEEN: usize = 10_000;
+
+/// Names of repositories. What is in them is judged by what git obeys of it.
+const REPOSITORY: [&str; 2] = [".git", "git~1"];
+/// The folder of Tiller, which a command does not write by git either.
+const OWN: &str = ".tiller";
+
+/// Returns the folder above the protected name that this path in the workspace goes through. `link`: a link may lie there, so
+/// that the first part of a name counts too. `None`: none, or it is a part of a package or of a repository.
+pub(crate) fn folder_above(workspace: &Path, path: &Path, link: bool) -> Option<PathBuf> {
+    let below = path.strip_prefix(workspace).ok()?;
+    let parts = folded(below);
+    let at = match protected_names::find(&parts) {
+        Some(found) if REPOSITORY.contains(&found.name) => return None,
+        Some(found) => found.at,
+        None if link => protected_names::find_begun(&parts)?,
+        None => return None,
+    };
+    (!protected_names::is_package(&parts)).then(|| workspace.join(below.iter().take(at).collect::<PathBuf>()))
+}
+
+/// Returns true for paths that need no note: in packages or in a repository, where other rules hold, or outside.
+pub(crate) fn are_free(workspace: &Path, paths: [&Path; 2]) -> bool {
+    paths.into_iter().all(|path| {
+        let Ok(below) = path.strip_prefix(workspace) else { return true };
+        let parts = folded(below);
+        protected_names::is_package(&parts) || parts.iter().any(|part| REPOSITORY.contains(&part.as_str()))
+    })
+}
+
+/// Returns true if git may write this protected path, relative to the workspace: it is judged after a command then, not kept
+/// from being written.
+pub(crate) fn is_judged(path: &Path) -> bool {
+    let found = protected_names::find(&folded(path));
+    found.is_some_and(|found| found.name != OWN && !REPOSITORY.contains(&found.name))
+}
+
+fn folded(path: &Path) -> Vec<String> {
+    path.iter().map(|part| tiller_shell::fold(&part.to_string_lossy())).collect()
+}
+
+/// A path as it was before a command changed it.
+#[derive(Debug)]
+struct Before {
+    /// The folder above the protected name.
+    above: PathBuf,
+    state: State,
+    /// The state that came here from another protected name with its folder.
+    moved: Option<State>,
+    /// It had another name.
+    linked: Option<FileId>,
+    /// It is the first part of a name: only a link counts.
+    begun: bool,
+}
+
+impl Before {
+    /// Returns the state that may be there.
+    fn lawful(&self) -> &State {
+        self.moved.as_ref().unwrap_or(&self.state)
+    }
+}
+
+/// The protected names that the commands of a session have written and that were not judged yet.
+#[derive(Debug, Default)]
+pub struct ProtectedWrites {
+    noted: Mutex<Noted>,
+    news: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Noted {
+    before: BTreeMap<PathBuf, Before>,
+    /// The contents of paths before commands of the session, by the numbers of git.
+    seen: HashMap<PathBuf, HashSet<String>>,
+}
+
+/// A name cannot be noted: it is too large, or there are too many. It must not be changed.
+#[derive(Debug)]
+pub(crate) struct TooMuch;
+
+/// Keeps names from being judged until the call that changes them is over.
+#[derive(Debug)]
+pub(crate) struct Holding<'a>(MutexGuard<'a, Noted>);
+
+impl ProtectedWrites {
+    /// Keeps names from being judged meanwhile.
+    pub(crate) fn hold(&self) -> Holding<'_> {
+        self.news.store(true, Ordering::Relaxed);
+        Holding(self.noted.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns true if there is more than at the last call.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn take_news(&self) -> bool {
+        self.news.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl Holding<'_> {
+    /// Notes what is at this path of the workspace, if it has a protected name. `link`: as [`folder_above`].
+    ///
+    /// # Errors
+    /// When it cannot be noted.
+    pub(crate) fn note(&mut self, workspace: &Path, path: &Path, link: bool) -> Result<(), TooMuch> {
+        let Some(above) = folder_above(workspace, path, link) else { return Ok(()) };
+        if self.0.before.contains_key(path) {
+            return Ok(());
+        }
+        if self.0.before.len() >= NAMES {
+            return Err(TooMuch);
+        }
+        let begun = folder_above(workspace, path, false).is_none();
+        let state = Budget::new(BYTES, ENTRIES).read(path).map_err(|_| TooMuch)?;
+        if self.0.seen.len() < SEEN
+            && let Some(id) = content(&state)
+        {
+            self.0.seen.entry(path.to_owned()).or_default().insert(id);
+        }
+        let before = Before { above, state, moved: None, linked: linked_file(path), begun };
+        self.0.before.insert(path.to_owned(), before);
+        Ok(())
+    }
+
+    /// Notes both paths of something that is moved with a folder: what was lawful at the old one is at the new one.
+    ///
+    /// # Errors
+    /// When they cannot be noted.
+    pub(crate) fn note_moved(&mut self, workspace: &Path, old: &Path, new: &Path) -> Result<(), TooMuch> {
+        self.note(workspace, old, true)?;
+        self.note(workspace, new, true)?;
+        let moved = self.0.before.get(old).map(|before| before.lawful().clone());
+        if let Some(before) = self.0.before.get_mut(new) {
+            before.moved = moved;
+        }
+        Ok(())
+    }
+}
+
+/// Returns content and kind of a file or link, in one word.
+fn content(state: &State) -> Option<String> {
+    match state {
+        State::File(bytes, mode) => Some(format!("{}{}", history::blob(bytes), mode & 0o100)),
+        State::Link(target) => Some(target.display().to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests;
