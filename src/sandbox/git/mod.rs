@@ -9,8 +9,9 @@
 //!
 //! The names of a repository say nothing: any folder with `HEAD`, `objects` and `refs` is one, and a file `.git` leads to any
 //! folder. So after a command the folders of the workspace that were changed are looked at, and what git obeys in the
-//! repositories among them is judged as the workspace's own `.git/config` is: settings that run no program, samples of
-//! hooks, and pointers to places in the workspace stay. Everything else is kept in the quarantine, and told.
+//! repositories among them, and what their settings name, is judged as the workspace's own `.git/config` is: settings that
+//! run no program, samples of hooks, and pointers to places in the workspace stay. Everything else is kept in the quarantine,
+//! and told.
 
 mod guard;
 mod items;

@@ -198,7 +198,7 @@ pub(super) const HOSTILE: &[(&str, &[&str])] = &[
         &["mkdir -p a/n; git init -q a/n; f a/n; git init -q n; f n; chmod 111 a n; chmod 311 n/.git"],
     ),
     (
-        "one inside of another",
+        "one in another",
         &[
             "git init -q n; git init -q n/.git/n; f n/.git/n; mkdir -p .git/objects/n; git init -q .git/objects/n; f .git/objects/n",
         ],
