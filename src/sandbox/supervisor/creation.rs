@@ -6,7 +6,7 @@
 //! existed at its start or not: there is no moment to compare them after it.
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,11 +17,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use tiller_seccomp::{Answer, Call, Listener};
-use tiller_tool::shell::BlockedKind;
+use tiller_tool::shell::{BlockedKind, Left};
 
 use crate::linux::landlock::DEVICES;
 use crate::supervisor::caller::{Caller, descriptor_number};
 use crate::supervisor::calls::{FileCall, OpenFlags, PathArgument};
+use crate::supervisor::changes::mark;
 use crate::supervisor::decide::{Judge, Note, folder_allows, may_write};
 use crate::supervisor::network::Outcome;
 use crate::supervisor::removal::Refused;
@@ -105,7 +106,7 @@ impl Judge {
                 Err(Errno::NOENT) if flags.contains(OFlags::CREATE) => return Err(Errno::ISDIR.into()),
                 Err(e) => return Err(e.into()),
             }
-            self.may_make(&entry, false)?;
+            let full = self.may_make(&entry, false)?;
             still_waits(call, listener)?;
             let new =
                 flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -114,6 +115,7 @@ impl Judge {
                 Err(Errno::EXIST) if !exclusive => {}
                 Err(e) => return Err(e.into()),
                 Ok(fd) => {
+                    self.changed(&full, Left::File(mark(&fstat(&fd)?)), None);
                     mode.complete(&fd)?;
                     return Ok(Made::File(fd));
                 }
@@ -156,7 +158,11 @@ impl Judge {
         let mut flags = flags - OFlags::CREATE - OFlags::EXCL - OFlags::NOFOLLOW;
         flags |= OFlags::NOCTTY | OFlags::CLOEXEC;
         if kind != FileType::Fifo {
-            return Ok(Made::File(open(here, flags, Mode::empty())?));
+            let opened = open(here, flags, Mode::empty())?;
+            if kind == FileType::RegularFile && !only_reads(flags) {
+                self.changed(&path_of(&opened)?, Left::File(mark(&file)), Some(mark(&file)));
+            }
+            return Ok(Made::File(opened));
         }
         match open(&*here, flags | OFlags::NONBLOCK, Mode::empty()) {
             // There is no reader yet. Waiting for it here would keep all other calls waiting.
@@ -202,7 +208,7 @@ impl Judge {
             self.touch(&path, false);
             return Ok(fd);
         }
-        let only_reads = flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY;
+        let only_reads = only_reads(flags);
         // This process may have an administrator's rights, the caller has none of them.
         let own = file.st_uid == rustix::process::geteuid().as_raw() || file.st_mode & 0o004 != 0;
         if only_reads && own && kind == FileType::RegularFile && !self.scope.protects(&path) {
@@ -254,9 +260,10 @@ impl Judge {
                 });
             }
         }
-        self.may_make(&entry, matches!(how, NewName::Folder(_)))?;
+        let full = self.may_make(&entry, matches!(how, NewName::Folder(_)))?;
         still_waits(call, listener)?;
         let folder = &entry.folder;
+        let mut left = Left::Other;
         match how {
             NewName::Folder(mode) => {
                 mkdirat(folder, entry.spelled(), mode.mode)?;
@@ -276,19 +283,23 @@ impl Judge {
             }
             NewName::Link(file) => {
                 let from = format!("/proc/self/fd/{}", file.as_raw_fd());
+                let (source, was) = (path_of(&file)?, mark(&fstat(&file)?));
                 linkat(CWD, from, folder, entry.name(), AtFlags::SYMLINK_FOLLOW)?;
+                self.changed(&source, Left::Same, Some(was));
+                left = Left::File(was);
             }
         }
+        self.changed(&full, left, None);
         Ok(())
     }
 
     /// Fails if the policy does not let this name be made. `folder`: it becomes one. Nothing else may stand above a protected
     /// name: a link, or a file `.git`, would lead into a folder of the program's.
-    fn may_make(&self, entry: &Entry, folder: bool) -> Result<(), Refused> {
+    fn may_make(&self, entry: &Entry, folder: bool) -> Result<PathBuf, Refused> {
         let full = entry.path()?;
         if self.scope.contains(&full) && (folder || !self.scope.is_above_protected(&full)) {
             self.touch(&full, folder);
-            return Ok(());
+            return Ok(full);
         }
         let note = folder_allows(entry).then(|| Note::path(BlockedKind::Create, &full));
         Err(Refused { errno: Errno::ACCESS, note })
@@ -299,6 +310,11 @@ impl Outcome {
     fn of(answer: Answer, note: Option<Note>) -> Self {
         Self { answer: Some(answer), note }
     }
+}
+
+/// Whether an open with these flags changes nothing.
+fn only_reads(flags: OFlags) -> bool {
+    flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY
 }
 
 /// What was read belongs to the caller if it still waits.

@@ -15,6 +15,7 @@
 //! | `losses` | what a command has removed that nothing brings back; `git_index`, `ignored`: what git has or ignores |
 //! | `links` | files with another name where the command may not write |
 //! | `attributes` | modes, owners and times, changed in the caller's place |
+//! | `changes` | what the call is told that a command has changed |
 //! | `refusal` | what a refused call was for, in words |
 //!
 //! The supervisor is a thread of the process that started the command. It sleeps until a call comes, and ends with the
@@ -24,6 +25,7 @@
 pub(crate) mod attributes;
 pub(crate) mod caller;
 pub(crate) mod calls;
+mod changes;
 pub(crate) mod channel;
 mod creation;
 mod decide;
@@ -49,7 +51,7 @@ use tiller_tool::shell::CommandWatch;
 use crate::confine::Confined;
 use crate::git::{Repositories, Touched};
 use crate::network::Servers;
-use crate::policy::Policy;
+use crate::policy::{Policy, Profile};
 use decide::Judge;
 
 /// Of the thread, in bytes.
@@ -76,6 +78,9 @@ pub(crate) fn start(
     let serve = move || {
         if let Some(listener) = meeting.listener() {
             judge.watch.supervised();
+            if judge.scope.profile != Profile::Floor {
+                judge.watch.sees_changes();
+            }
             let listener = Arc::new(listener);
             // The program waits meanwhile.
             let mut repositories = compares

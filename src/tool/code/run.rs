@@ -114,6 +114,7 @@ pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exp
     let began = Instant::now();
     let connections = Connections::now(cx);
     let mark = format!("\u{1}{}\u{1}", cx.state.shells.fresh_marker());
+    child.watch.attend(&cx.witness);
     let live = Arc::new(Live::new(cx.progress.clone()));
     child.out.begin(&mark, &live);
     child.err.begin(&mark, &live);

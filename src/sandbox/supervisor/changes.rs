@@ -1,0 +1,48 @@
+//! What a command has changed in the workspace, for the call that it belongs to: what else changed meanwhile is another's.
+
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Stat, statat};
+use tiller_tool::shell::{FileMark, Left};
+
+use crate::supervisor::decide::Judge;
+use crate::supervisor::walk::Entry;
+
+impl Judge {
+    /// Notes what the command has just made of a path. `was`: what stood there before.
+    pub(super) fn changed(&self, path: &Path, left: Left, was: Option<FileMark>) {
+        if self.scope.is_workspace(path) {
+            self.watch.changed(path, left, was);
+        }
+    }
+
+    /// Notes that the command has just moved a file or folder. `marks`: the file, and the one that it replaced.
+    pub(super) fn moved(
+        &self,
+        (old, new): (&Path, &Path),
+        folder: bool,
+        (file, over): (Option<FileMark>, Option<FileMark>),
+    ) {
+        if self.scope.is_workspace(old) || self.scope.is_workspace(new) {
+            let left = if folder { Left::Tree } else { file.map_or(Left::Other, Left::File) };
+            self.watch.moved((old, new), left, file, over);
+        }
+    }
+}
+
+/// The mark of a file.
+pub(super) fn mark(file: &Stat) -> FileMark {
+    #[allow(
+        clippy::unnecessary_cast,
+        clippy::cast_possible_wrap,
+        clippy::cast_lossless,
+        reason = "the types differ between architectures"
+    )]
+    FileMark::new(file.st_dev as u64, file.st_ino as u64, file.st_ctime as i64, file.st_ctime_nsec as i64)
+}
+
+/// The mark of the file or link with this name; `None`: there is none, or a folder, whose time is that of its names.
+pub(super) fn mark_at(entry: &Entry) -> Option<FileMark> {
+    let found = statat(&entry.folder, entry.name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    (FileType::from_raw_mode(found.st_mode) != FileType::Directory).then(|| mark(&found))
+}
