@@ -202,7 +202,7 @@ pub(crate) struct StateBefore {
     pub(crate) what: CallScope,
     pub(crate) watched: SessionFiles,
     pub(crate) open: Option<OpenCall>,
-    /// What sees the changes of the call's programs; `None`: nothing does.
+    /// What sees the changes of the call's programs; `None`: they are not told from those of others.
     pub(crate) witness: Option<Witness>,
     /// Copies of files that no snapshot covers.
     pub(crate) outside: Vec<OldFile>,

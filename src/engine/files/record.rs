@@ -115,7 +115,8 @@ pub(crate) fn after(keeper: &Keeper, before: StateBefore) -> PendingStep {
                 let mut doings = lock(&doings);
                 let (session, began) = (before.watched.session, before.began);
                 let own = changed.into_iter().filter(|d| !doings.others(session, d, began)).collect();
-                let sorted = witnessed::sort(s, before.witness.as_ref(), own);
+                let took = seen.time.millis().saturating_sub(began.millis());
+                let sorted = witnessed::sort(s, before.witness.as_ref(), own, took);
                 let after = match sorted.others.is_empty() {
                     true => seen,
                     false => s.without(before.id, seen, &sorted.others)?,

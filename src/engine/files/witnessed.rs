@@ -12,6 +12,12 @@ use tiller_tool::shell::{FileMark, Whose, Witness};
 
 use super::restore::back;
 
+/// Commands that no supervisor sees and that take less, in milliseconds, leave nobody the time to edit a file.
+const UNWATCHED: i64 = 2_000;
+/// Files of such a command that a restore keeps beside what it writes. Of one that changes more, the state before the restore
+/// keeps them.
+const KEPT: usize = 50;
+
 /// The changes of the files while a command ran.
 #[derive(Debug, Default)]
 pub(super) struct SortedChanges {
@@ -22,10 +28,19 @@ pub(super) struct SortedChanges {
     pub(super) both: Vec<PathBuf>,
 }
 
-/// Sorts changes by what `witness` saw. Where it did not see everything, they are all the command's.
-pub(super) fn sort(shadow: &Shadow, witness: Option<&Witness>, changed: Vec<FileDiff>) -> SortedChanges {
+/// Sorts changes by what `witness` saw. Where it did not see everything, they are all the command's; those of one that `took`
+/// long, in milliseconds, may be somebody else's as well.
+pub(super) fn sort(
+    shadow: &Shadow,
+    witness: Option<&Witness>,
+    changed: Vec<FileDiff>,
+    took: i64,
+) -> SortedChanges {
     let Some(witness) = witness.filter(|witness| witness.is_complete()) else {
-        return SortedChanges { own: changed, ..SortedChanges::default() };
+        let unknown = witness.is_some() && took >= UNWATCHED && changed.len() <= KEPT;
+        let paths = changed.iter().map(|diff| diff.path.clone());
+        let both = if unknown { paths.collect() } else { Vec::new() };
+        return SortedChanges { own: changed, both, ..SortedChanges::default() };
     };
     let mut sorted = SortedChanges::default();
     for diff in changed {

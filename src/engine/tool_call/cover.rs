@@ -39,7 +39,7 @@ impl CallTask {
             (_, true) => return None,
         };
         if let Some(keeper) = &self.services.snapshots.workspace {
-            let witness = matches!(what, CallScope::All).then(|| self.witness()).flatten();
+            let witness = matches!(what, CallScope::All).then(|| self.witness());
             let before = record::before(keeper, what, self.files.watched.clone(), self.step_call()).await;
             return Some(before.map(|mut before| {
                 before.witness = witness;
@@ -59,10 +59,10 @@ impl CallTask {
         Some(copies.map(|copies| CallBackup { before: None, copies }))
     }
 
-    /// What sees the changes of its programs; `None`: they run elsewhere.
-    fn witness(&self) -> Option<Witness> {
+    /// What sees the changes of its programs, for a new run of it.
+    fn witness(&self) -> Witness {
         self.cx.witness.begin(SystemTime::now());
-        self.cx.workspace.terminal().is_none().then(|| self.cx.witness.clone())
+        self.cx.witness.clone()
     }
 
     /// Whether it runs a script.

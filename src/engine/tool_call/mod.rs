@@ -321,6 +321,9 @@ impl CallTask {
         for old in &copies {
             result.content.push(Part::Text { text: old.sentence() });
         }
+        if runs && self.cx.workspace.terminal().is_some() {
+            self.cx.witness.goes_blind();
+        }
         if self.is_covered() {
             // No supervisor sees what the tool itself writes.
             self.files.written.iter().for_each(|path| self.cx.witness.wrote(path));
