@@ -173,6 +173,8 @@ fn serve(
 }
 
 #[cfg(test)]
+mod changes_tests;
+#[cfg(test)]
 mod creation_tests;
 #[cfg(test)]
 mod removal_tests;
