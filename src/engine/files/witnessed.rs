@@ -42,9 +42,12 @@ pub(super) fn sort(
         let both = if unknown { paths.collect() } else { Vec::new() };
         return SortedChanges { own: changed, both, ..SortedChanges::default() };
     };
+    // As the kernel names the files, which is what supervisors see.
+    let folder = shadow.workspace();
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let mut sorted = SortedChanges::default();
     for diff in changed {
-        let path = shadow.workspace().join(&diff.path);
+        let path = folder.join(&diff.path);
         match witness.whose(&path, FileMark::of(&path)) {
             // An empty folder holds nothing of anyone's.
             Whose::Others if !is_folder(&diff) => sorted.others.push(diff.path),

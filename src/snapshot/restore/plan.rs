@@ -156,9 +156,7 @@ impl Shadow {
                     Some(Conflict::Links(links))
                 }
                 None if protected(old) && protected(new) => Some(Conflict::ReadOnly),
-                None if mixed.contains(&path) && old.is_some_and(|e| e.kind == Kind::File) && !same => {
-                    Some(Conflict::Mixed)
-                }
+                None if mixed.contains(&path) && !same && self.has_bytes(old)? => Some(Conflict::Mixed),
                 None => None,
             };
             let change: Change = change(old, new);
@@ -220,6 +218,12 @@ impl Shadow {
         plan.left.sort_by(|a, b| a.path.cmp(&b.path));
         plan.left.dedup_by(|a, b| a.path == b.path);
         Ok(plan)
+    }
+
+    /// Whether it is a file that is not empty.
+    fn has_bytes(&self, entry: Option<Entry>) -> Result<bool> {
+        let file = entry.filter(|e| e.kind == Kind::File);
+        file.map_or(Ok(false), |e| Ok(self.size(e.id)? > 0))
     }
 
     /// Ignored paths that were deleted before one of these states, with the index of the first such state.

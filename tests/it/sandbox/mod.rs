@@ -9,3 +9,5 @@ mod hostile_session;
 mod screen;
 #[cfg(target_os = "linux")]
 mod scripts;
+#[cfg(target_os = "linux")]
+mod witness;
