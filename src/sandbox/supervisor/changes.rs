@@ -1,10 +1,13 @@
 //! What a command has changed in the workspace, for the call that it belongs to: what else changed meanwhile is another's.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, Stat, statat};
 use tiller_tool::shell::{FileMark, Left};
 
+use crate::supervisor::closings::Closings;
 use crate::supervisor::decide::Judge;
 use crate::supervisor::walk::Entry;
 
@@ -13,6 +16,29 @@ impl Judge {
     pub(super) fn changed(&self, path: &Path, left: Left, was: Option<FileMark>) {
         if self.scope.is_workspace(path) {
             self.watch.changed(path, left, was);
+        }
+    }
+
+    fn files(&self) -> MutexGuard<'_, Closings> {
+        self.closings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the command is about to get a descriptor with which it can write a file.
+    pub(super) fn opened(&self, path: &Path, file: &OwnedFd) {
+        if self.scope.is_workspace(path) && self.watch.is_attended() {
+            self.files().opened(path, file, self.watch.command().number);
+        }
+    }
+
+    /// What becomes readable when a file that the command has opened is closed.
+    pub(super) fn closings(&self) -> Option<Arc<OwnedFd>> {
+        self.files().queue()
+    }
+
+    /// Notes which files others have written meanwhile.
+    pub(super) fn read_closings(&self) {
+        for path in self.files().of_others() {
+            self.watch.written_by_others(&path);
         }
     }
 
@@ -25,6 +51,7 @@ impl Judge {
     ) {
         if self.scope.is_workspace(old) || self.scope.is_workspace(new) {
             let left = if folder { Left::Tree } else { file.map_or(Left::Other, Left::File) };
+            self.files().moved(old, new);
             self.watch.moved((old, new), left, file, over);
         }
     }

@@ -10,14 +10,14 @@ use crate::policy::Profile;
 use crate::testing::{Place, methods};
 
 /// What the command does, in parts that need no program that may be missing.
-const SCRIPT: &str = "printf x > new; printf x >> appended; : > emptied; rm removed; mv moved there; cp given copy
+const SCRIPT: &str = "exec 3>> log; printf x >> 'in place'; printf x > .part; mv .part saved; for n in 1 2 3 4 5 6 7 8 9; do printf x >> often; done; printf x > new; printf x >> appended; : > emptied; rm removed; mv moved there; cp given copy
 mkdir folder; printf x > folder/in; ln -s new link; ln given second; chmod 700 mode; mv tree elsewhere; mkfifo pipe
 printf x > part; mv part replaced; cat given < given > /dev/null; rm -r gone; sed -i s/o/O/ edited
-touch ready; until [ -e go ]; do sleep 0.01; done; printf x >> shared; rm spoiled; mv brought away; printf x > late";
+touch ready; until [ -e go ]; do sleep 0.01; done; printf x >> shared; rm spoiled; mv brought away; exec 3>&-; printf x > late";
 
 const FILES: &[&str] = &[
     "appended", "emptied", "removed", "moved", "given", "mode", "tree/in", "replaced", "gone/in", "edited",
-    "shared", "spoiled", "brought", "beside", "swapped", "later",
+    "shared", "spoiled", "in place", "saved", "often", "log", "brought", "beside", "swapped", "later",
 ];
 
 /// What is whose in the end.
@@ -41,6 +41,7 @@ const WHOSE: &[(&str, Whose)] = &[
     ("gone/in", Whose::Call),
     ("edited", Whose::Call),
     ("late", Whose::Call),
+    ("often", Whose::Call),
     ("given", Whose::Others),
     ("beside", Whose::Others),
     ("swapped", Whose::Others),
@@ -48,13 +49,26 @@ const WHOSE: &[(&str, Whose)] = &[
     ("folder/of a person", Whose::Others),
     ("later", Whose::Others),
     ("shared", Whose::Both),
+    ("in place", Whose::Both),
+    ("saved", Whose::Both),
+    ("log", Whose::Both),
     ("spoiled", Whose::Both),
     ("away", Whose::Both),
 ];
 
 /// What a person does while the command waits.
 fn edit(work: &Path) {
-    for name in ["beside", "of a person", "folder/of a person", "shared", "spoiled", "brought"] {
+    for name in [
+        "beside",
+        "of a person",
+        "folder/of a person",
+        "shared",
+        "spoiled",
+        "brought",
+        "in place",
+        "saved",
+        "log",
+    ] {
         std::fs::write(work.join(name), "of a person").unwrap();
     }
     std::fs::write(work.join(".swap"), "of a person").unwrap();

@@ -116,6 +116,9 @@ impl Judge {
                 Err(e) => return Err(e.into()),
                 Ok(fd) => {
                     self.changed(&full, Left::File(mark(&fstat(&fd)?)), None);
+                    if writes(flags) {
+                        self.opened(&full, &fd);
+                    }
                     mode.complete(&fd)?;
                     return Ok(Made::File(fd));
                 }
@@ -160,7 +163,11 @@ impl Judge {
         if kind != FileType::Fifo {
             let opened = open(here, flags, Mode::empty())?;
             if kind == FileType::RegularFile && !only_reads(flags) {
-                self.changed(&path_of(&opened)?, Left::File(mark(&file)), Some(mark(&file)));
+                let path = path_of(&opened)?;
+                self.changed(&path, Left::File(mark(&file)), Some(mark(&file)));
+                if writes(flags) {
+                    self.opened(&path, &opened);
+                }
             }
             return Ok(Made::File(opened));
         }
@@ -315,6 +322,11 @@ impl Outcome {
 /// Whether an open with these flags changes nothing.
 fn only_reads(flags: OFlags) -> bool {
     flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY
+}
+
+/// Whether a descriptor with these flags can write.
+fn writes(flags: OFlags) -> bool {
+    matches!(flags & OFlags::RWMODE, OFlags::WRONLY | OFlags::RDWR)
 }
 
 /// What was read belongs to the caller if it still waits.

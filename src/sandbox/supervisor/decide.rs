@@ -16,6 +16,7 @@ use crate::network::Servers;
 use crate::policy::{Policy, Profile};
 use crate::supervisor::caller::Caller;
 use crate::supervisor::calls::{self, FileCall, OpenFlags, PathArgument};
+use crate::supervisor::closings::Closings;
 use crate::supervisor::links::LinksOut;
 use crate::supervisor::losses::Losses;
 use crate::supervisor::network::{self, Sockets};
@@ -29,6 +30,7 @@ pub(crate) struct Judge {
     pub(super) watch: CommandWatch,
     pub(super) losses: Mutex<Losses>,
     pub(super) links: LinksOut,
+    pub(super) closings: Mutex<Closings>,
     /// `None`: the command is compared after it.
     pub(super) touched: Option<Arc<Touched>>,
     /// `None`: the command may listen and connect as it likes, or has no sockets at all.
@@ -60,7 +62,8 @@ impl Judge {
         let sockets = Sockets::new(policy, scope.namespaces, servers);
         let (losses, links) = (Mutex::new(Losses::new(policy)), LinksOut::new(policy));
         let touched = policy.stays.then(Arc::default);
-        Self { scope, watch: watch.clone(), losses, links, touched, sockets }
+        let closings = Mutex::default();
+        Self { scope, watch: watch.clone(), losses, links, closings, touched, sockets }
     }
 
     /// The answer to a call; `None`: a thread gives it later. What it was refused is in the log before the caller can go
@@ -70,6 +73,8 @@ impl Judge {
         if let Some(answer) = forks::decide(call, &self.watch.forks, inside) {
             return Some(answer);
         }
+        // Before another opening is counted.
+        self.read_closings();
         let caller = Caller::new(call.thread);
         let sockets = self.sockets.as_ref().filter(|_| network::CALLS.contains(&call.number));
         if let Some(sockets) = sockets {

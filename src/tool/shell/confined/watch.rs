@@ -153,6 +153,19 @@ impl CommandWatch {
         }
     }
 
+    /// Whether what the command changes is noted for a call.
+    pub fn is_attended(&self) -> bool {
+        lock(&self.state.attended).witness.is_some()
+    }
+
+    /// Notes that somebody else has written a file that the command has opened.
+    pub fn written_by_others(&self, path: &Path) {
+        let witness = lock(&self.state.attended).witness.clone();
+        if let Some(witness) = witness {
+            witness.written_by_others(path);
+        }
+    }
+
     /// A command of the shell begins. What ran beside the conversation meanwhile does not belong to it.
     pub fn begin(&self, guard: DeletionGuard, witness: &Witness) {
         self.blocked.take();

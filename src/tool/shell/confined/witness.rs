@@ -2,7 +2,8 @@
 //!
 //! A supervisor sees every opening for writing and every change of a name before it happens. It does not see the writes
 //! themselves, so a second writer of a file that a program opened is found by traces: the file was changed before the program
-//! opened it, another file stands in its place, or it was changed long after the last opening.
+//! opened it, another file stands in its place, it was closed once more than the program opened it, or it was changed long after
+//! the last opening.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -152,6 +153,13 @@ impl Witness {
         let mixed = seen.paths.get(old).is_some_and(|known| known.mixed);
         if let Some(known) = seen.paths.get_mut(new) {
             known.mixed |= mixed;
+        }
+    }
+
+    /// Notes that somebody else has written a file in its place.
+    pub fn written_by_others(&self, path: &Path) {
+        if let Some(known) = lock(&self.0).paths.get_mut(path) {
+            known.mixed = true;
         }
     }
 
