@@ -145,7 +145,7 @@ impl Judge {
         let answer = match apply(&file, change) {
             Ok(()) => {
                 if let (Some(path), Some(before)) = (path, before) {
-                    self.attributes_changed(&path, &before, times);
+                    self.attributes_changed(&path, (&file, &before), times);
                 }
                 Answer::Return(0)
             }
@@ -155,8 +155,11 @@ impl Judge {
     }
 
     /// Notes it for the call. `times`: nothing else of the file has changed.
-    fn attributes_changed(&self, path: &Path, before: &Stat, times: bool) {
+    fn attributes_changed(&self, path: &Path, (fd, before): (&OwnedFd, &Stat), times: bool) {
         let file = FileType::from_raw_mode(before.st_mode) == FileType::RegularFile;
+        if file {
+            self.look_at(path, fd, false);
+        }
         let left = if times { Left::Same } else { Left::File(mark(before)) };
         self.changed(path, if file { left } else { Left::Other }, file.then(|| mark(before)));
     }

@@ -1,6 +1,6 @@
 //! What a command has changed in the workspace, for the call that it belongs to: what else changed meanwhile is another's.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -15,6 +15,9 @@ impl Judge {
     /// Notes what the command has just made of a path. `was`: what stood there before.
     pub(super) fn changed(&self, path: &Path, left: Left, was: Option<FileMark>) {
         if self.scope.is_workspace(path) {
+            if left == Left::Nothing {
+                self.files().removed(path);
+            }
             self.watch.changed(path, left, was);
         }
     }
@@ -23,10 +26,11 @@ impl Judge {
         self.closings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the command is about to get a descriptor with which it can write a file.
-    pub(super) fn opened(&self, path: &Path, file: &OwnedFd) {
+    /// Looks at the closings of a file from now on. `opening`: the command is about to get a descriptor with which it can write it.
+    pub(super) fn look_at(&self, path: &Path, file: &OwnedFd, opening: bool) {
         if self.scope.is_workspace(path) && self.watch.is_attended() {
-            self.files().opened(path, file, self.watch.command().number);
+            let here = format!("/proc/self/fd/{}", file.as_raw_fd());
+            self.files().look_at(path, Path::new(&here), opening, self.watch.command().number);
         }
     }
 
@@ -42,16 +46,22 @@ impl Judge {
         }
     }
 
-    /// Notes that the command has just moved a file or folder. `marks`: the file, and the one that it replaced.
+    /// Notes that the command has just moved a file or folder, to this entry. `marks`: the file, and the one that it replaced.
     pub(super) fn moved(
         &self,
         (old, new): (&Path, &Path),
+        entry: &Entry,
         folder: bool,
         (file, over): (Option<FileMark>, Option<FileMark>),
     ) {
         if self.scope.is_workspace(old) || self.scope.is_workspace(new) {
             let left = if folder { Left::Tree } else { file.map_or(Left::Other, Left::File) };
             self.files().moved(old, new);
+            if left != Left::Tree
+                && let Ok(file) = entry.open()
+            {
+                self.look_at(new, &file, false);
+            }
             self.watch.moved((old, new), left, file, over);
         }
     }

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,8 +39,9 @@ impl Closings {
         self.queue.clone()
     }
 
-    /// The command of this number opens a file for writing. Those of an earlier one are forgotten.
-    pub(super) fn opened(&mut self, path: &Path, file: &OwnedFd, command: u64) {
+    /// The command of this number opens a file for writing, or (not `opening`) changes it otherwise. Those of an earlier command are
+    /// forgotten. `here`: where this process finds the file.
+    pub(super) fn look_at(&mut self, path: &Path, here: &Path, opening: bool, command: u64) {
         if self.command != command {
             *self = Self { command, ..Self::default() };
         }
@@ -51,16 +52,24 @@ impl Closings {
             self.queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok().map(Arc::new);
         }
         let Some(queue) = &self.queue else { return };
-        let here = format!("/proc/self/fd/{}", file.as_raw_fd());
         // Without a watch its times tell.
         let Ok(number) = inotify::add_watch(queue, here, WatchFlags::CLOSE_WRITE) else { return };
         let known = self.files.entry(number);
-        known.or_insert_with(|| OpenedFile { path: path.to_owned(), open: 0 }).open += 1;
+        let file = known.or_insert_with(|| OpenedFile { path: path.to_owned(), open: 0 });
+        file.open += usize::from(opening);
         self.numbers.insert(path.to_owned(), number);
+    }
+
+    /// The command has removed a file.
+    pub(super) fn removed(&mut self, path: &Path) {
+        if let Some(number) = self.numbers.remove(path) {
+            self.files.remove(&number);
+        }
     }
 
     /// The command has moved a file.
     pub(super) fn moved(&mut self, old: &Path, new: &Path) {
+        self.removed(new);
         if let Some(number) = self.numbers.remove(old) {
             if let Some(file) = self.files.get_mut(&number) {
                 new.clone_into(&mut file.path);
@@ -69,7 +78,7 @@ impl Closings {
         }
     }
 
-    /// Files that another program has closed after it wrote them, since the last call.
+    /// Files that another program has closed after it wrote them, or removed, since the last call.
     pub(super) fn of_others(&mut self) -> Vec<PathBuf> {
         let Some(queue) = &self.queue else { return Vec::new() };
         let mut space = [MaybeUninit::uninit(); EVENTS];
@@ -78,9 +87,10 @@ impl Closings {
         while let Ok(event) = events.next() {
             let number = event.wd();
             if event.events().contains(ReadFlags::IGNORED) {
-                // The file is gone.
+                // The file is gone, and the command has not removed it. Another one can have its number by now.
                 if let Some(file) = self.files.remove(&number) {
                     self.numbers.remove(&file.path);
+                    others.push(file.path);
                 }
             } else if let Some(file) = self.files.get_mut(&number) {
                 match file.open.checked_sub(1) {

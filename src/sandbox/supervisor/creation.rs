@@ -117,7 +117,7 @@ impl Judge {
                 Ok(fd) => {
                     self.changed(&full, Left::File(mark(&fstat(&fd)?)), None);
                     if writes(flags) {
-                        self.opened(&full, &fd);
+                        self.look_at(&full, &fd, true);
                     }
                     mode.complete(&fd)?;
                     return Ok(Made::File(fd));
@@ -166,7 +166,7 @@ impl Judge {
                 let path = path_of(&opened)?;
                 self.changed(&path, Left::File(mark(&file)), Some(mark(&file)));
                 if writes(flags) {
-                    self.opened(&path, &opened);
+                    self.look_at(&path, &opened, true);
                 }
             }
             return Ok(Made::File(opened));

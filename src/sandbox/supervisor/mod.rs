@@ -79,10 +79,10 @@ pub(crate) fn start(
     let compares = quarantine.map(|place| (confined.policy.clone(), place.to_owned()));
     let serve = move || {
         if let Some(listener) = meeting.listener() {
-            judge.watch.supervised();
             if judge.scope.profile != Profile::Floor {
                 judge.watch.sees_changes();
             }
+            judge.watch.supervised();
             let listener = Arc::new(listener);
             // The program waits meanwhile.
             let mut repositories = compares

@@ -19,12 +19,12 @@ fn w19_what_the_person_edits_while_a_command_runs_stays_theirs() {
     {
         return eprintln!("skipped: nothing sees the changes of a command here");
     }
-    for name in ["a.txt", "b.txt", "both.txt"] {
+    for name in ["a.txt", "b.txt", "both.txt", "in place.txt"] {
         place.file(name, "before\n");
     }
     let mut term = place.term(&["--profile", "full"], 118, 32);
     term.wait_text("Type what you want done");
-    let command = "echo agent > a.txt; echo agent > new.txt; touch began; until [ -e go ]; do sleep 0.05; done; rm go began; \
+    let command = "echo agent > a.txt; echo agent > new.txt; echo agent > 'in place.txt'; touch began; until [ -e go ]; do sleep 0.05; done; rm go began; \
                    echo agent >> both.txt";
     model.push(Script::new().call("c", "terminal", json!({"command": command})));
     model.push(Script::new().text("Both are written."));
@@ -33,6 +33,7 @@ fn w19_what_the_person_edits_while_a_command_runs_stays_theirs() {
     place.file("b.txt", "mine\n");
     place.file("mine.txt", "mine\n");
     place.file("both.txt", "mine\n");
+    place.file("in place.txt", "mine\n");
     place.file("go", "");
     term.wait_text("Both are written.");
     idle(&term);
@@ -48,6 +49,8 @@ fn w19_what_the_person_edits_while_a_command_runs_stays_theirs() {
         ("mine.txt", "mine\n"),
         ("both.txt", "before\n"),
         ("both.txt.kept-1", "mine\nagent\n"),
+        ("in place.txt", "before\n"),
+        ("in place.txt.kept-1", "mine\n"),
     ] {
         assert_eq!(place.read(name), text, "{name}");
     }

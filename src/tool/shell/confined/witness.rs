@@ -125,8 +125,8 @@ impl Witness {
         let late = was.is_some_and(|was| seen.began.is_some_and(|began| was.changed >= began));
         let mixed = late && !path.ancestors().any(|above| seen.covers(above, path));
         if let Some(known) = seen.paths.get_mut(path) {
+            known.mixed |= mixed || was.is_some() && known.is_changed_by_others(was);
             known.last = SystemTime::now();
-            known.mixed |= mixed;
             if left != Left::Same {
                 known.left = left;
             }
@@ -187,14 +187,20 @@ impl Witness {
                 false => Whose::Others,
             };
         };
-        let later = |now: FileMark| now.changed > known.last + HELD;
-        let mixed = match (known.left, now) {
+        if known.mixed || known.is_changed_by_others(now) { Whose::Both } else { Whose::Call }
+    }
+}
+
+impl SeenPath {
+    /// Whether what stands there shows that somebody else changed it after the programs of the call.
+    fn is_changed_by_others(&self, now: Option<FileMark>) -> bool {
+        let later = |now: FileMark| now.changed > self.last + HELD;
+        match (self.left, now) {
             (Left::File(file), Some(now)) => !file.is_same_file(&now) || later(now),
-            (Left::Other | Left::Tree, Some(now)) => later(now),
+            (Left::Other | Left::Tree | Left::Same, Some(now)) => later(now),
             (Left::Nothing, now) => now.is_some(),
-            _ => false,
-        };
-        if known.mixed || mixed { Whose::Both } else { Whose::Call }
+            (_, None) => false,
+        }
     }
 }
 
