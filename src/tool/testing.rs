@@ -325,6 +325,7 @@ impl Bench {
                 ("HOME".into(), scratch.path().display().to_string()),
             ]),
             run: Arc::default(),
+            witness: crate::shell::Witness::default(),
             state: Arc::default(),
         };
         Self { cx, ports, clock, progress, root, scratch }

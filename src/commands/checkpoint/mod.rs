@@ -200,7 +200,7 @@ impl Workspace<'_> {
                                                           point.",
             )
         })?;
-        Ok((Goal::back(point.snapshot, point.steps), entry.id, title))
+        Ok((point.goal(), entry.id, title))
     }
 
     fn preview(&mut self, goal: &Goal, title: String) -> Result<RestorePreview, Notice> {

@@ -6,6 +6,7 @@ use tiller_snapshot::{CutCall, Shadow, Snapshot, SnapshotError};
 use tiller_store::{StepOf, StepRow, Store};
 
 use crate::files::restore::back;
+use crate::files::witnessed;
 
 /// Files that a sentence names.
 const NAMED: usize = 3;
@@ -89,7 +90,11 @@ fn one(
     if changes.is_empty() {
         return Ok(None);
     }
-    let files = back::named(&changes);
+    let mut files = back::named(&changes);
+    if note.paths.is_none() {
+        // Nobody saw what a command changed until it was cut off, and who changed what afterwards.
+        witnessed::mark_all(&mut files);
+    }
     let row = StepRow {
         id: 0,
         of: StepOf::Call(note.call.clone()),

@@ -6,6 +6,7 @@
 //! | `keeper` | the thread that owns the snapshots of this workspace |
 //! | `record` | points and steps of a session, recorded as they arrive |
 //! | `others` | changes by others in between |
+//! | `witnessed` | changes by others while a command ran |
 //! | `back` | what a restore to an entry means: the state there, and the session's own steps since |
 //! | `cut` | calls that the death of a process interrupted |
 //! | `crew` | changes by agents of the session in its folder |
@@ -29,6 +30,7 @@ pub(crate) mod record;
 pub mod restore;
 pub(crate) mod session_diff;
 pub(crate) mod turn;
+mod witnessed;
 pub(crate) mod written;
 
 pub use keeper::{Keeper, SnapshotOptions};

@@ -10,6 +10,7 @@ use tiller_protocol::restore::{StepFile, TurnChanges};
 use tiller_protocol::{CommandId, EntryId, Notice, OpId, RestorePreview, SessionId, Time};
 use tiller_snapshot::{Id, OpenCall, Snapshot, SnapshotError, UnkeptChange};
 use tiller_store::StepRow;
+use tiller_tool::shell::Witness;
 use tokio::sync::oneshot;
 
 use crate::bus::ClientId;
@@ -201,6 +202,8 @@ pub(crate) struct StateBefore {
     pub(crate) what: CallScope,
     pub(crate) watched: SessionFiles,
     pub(crate) open: Option<OpenCall>,
+    /// What sees the changes of the call's programs; `None`: they are not told from those of others.
+    pub(crate) witness: Option<Witness>,
     /// Copies of files that no snapshot covers.
     pub(crate) outside: Vec<OldFile>,
 }

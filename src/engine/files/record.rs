@@ -19,6 +19,7 @@ use crate::core::saves::{After, Then};
 use crate::files::msg::{CallScope, FilesMsg, KeptState, NotKept, PendingState, PendingStep, StateBefore};
 use crate::files::outside::OldFile;
 use crate::files::restore::back;
+use crate::files::witnessed;
 use crate::files::written::Recorded;
 use crate::lock::lock;
 
@@ -63,7 +64,8 @@ pub(crate) fn begin(keeper: &Keeper, what: CallScope, watched: SessionFiles, cal
         let open = s.begin_call(&note).inspect_err(|error| {
             tracing::warn!(%error, "a call could not be recorded; after a kill its changes would have no author");
         });
-        Ok(StateBefore { id: before.id, began: before.time, others, what, watched, open: open.ok(), outside })
+        let (id, began, open, witness) = (before.id, before.time, open.ok(), None);
+        Ok(StateBefore { id, began, others, what, watched, open, witness, outside })
     })
 }
 
@@ -93,31 +95,42 @@ pub(crate) async fn kept_before(
 pub(crate) fn after(keeper: &Keeper, before: StateBefore) -> PendingStep {
     let doings = keeper.doings();
     PendingStep(keeper.submit(move |s| {
-        let after = look(s, &before.what)?;
-        before.watched.own(&after);
-        let changed = if after.id == before.id { Vec::new() } else { s.compare(before.id, after.id)? };
-        let files = match &before.what {
+        let seen = look(s, &before.what)?;
+        let changed = if seen.id == before.id { Vec::new() } else { s.compare(before.id, seen.id)? };
+        let unkept = match before.what {
+            CallScope::All if seen.id != before.id => s.unkept(before.id, seen.id)?,
+            CallScope::All | CallScope::Paths(_) => Vec::new(),
+        };
+        let mut unknown = Vec::new();
+        let (after, files) = match &before.what {
             CallScope::Paths(paths) => {
                 let paths: Vec<PathBuf> = paths.iter().filter_map(|p| s.relative(p)).collect();
                 let own: Vec<_> =
                     changed.into_iter().filter(|d| paths.iter().any(|p| d.path.starts_with(p))).collect();
-                lock(&doings).wrote(before.watched.session, &own, after.time);
-                own
+                lock(&doings).wrote(before.watched.session, &own, seen.time);
+                (seen, own)
             }
             // A file that another agent wrote meanwhile, and that is still as it left it, belongs to that agent.
             CallScope::All => {
-                let doings = lock(&doings);
-                changed
-                    .into_iter()
-                    .filter(|d| !doings.others(before.watched.session, d, before.began))
-                    .collect()
+                let mut doings = lock(&doings);
+                let (session, began) = (before.watched.session, before.began);
+                let own = changed.into_iter().filter(|d| !doings.others(session, d, began)).collect();
+                let took = seen.time.millis().saturating_sub(began.millis());
+                let sorted = witnessed::sort(s, before.witness.as_ref(), own, took);
+                let after = match sorted.others.is_empty() {
+                    true => seen,
+                    false => s.without(before.id, seen, &sorted.others)?,
+                };
+                if before.witness.is_some() {
+                    doings.wrote(session, &sorted.own, after.time);
+                }
+                unknown = sorted.both;
+                (after, sorted.own)
             }
         };
-        let files = back::named(&files);
-        let unkept = match before.what {
-            CallScope::All if after.id != before.id => s.unkept(before.id, after.id)?,
-            CallScope::All | CallScope::Paths(_) => Vec::new(),
-        };
+        before.watched.own(&after);
+        let mut files = back::named(&files);
+        witnessed::mark(&mut files, &unknown);
         Ok(KeptState {
             others: before.others,
             before: Some(before.id),

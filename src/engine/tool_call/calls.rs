@@ -15,6 +15,7 @@ use tiller_protocol::{
     Addition, Additions, Entry, EntryBody, EntryId, EventBody, Part, Taint, TodoItem, ToolCall, ToolOutcome,
     ToolVerb, Touch,
 };
+use tiller_tool::shell::Witness;
 use tiller_tool::{Tool, ToolCx};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -75,6 +76,7 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
         plans: planning::plans(core),
         child_env: core.services.tools.env.now(),
         run: Arc::default(),
+        witness: Witness::default(),
         state: Arc::clone(&lock(&core.services.tools.state)),
     };
     (cx, live)

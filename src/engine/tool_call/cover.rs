@@ -1,10 +1,13 @@
 //! Keeps the files before a call, so that its changes can be undone, and handles the failure to do so.
 
+use std::time::SystemTime;
+
 use tiller_permit::Verdict;
 use tiller_protocol::ask::Risk;
 use tiller_protocol::{Access, AskBody, Touch};
 use tiller_snapshot::SnapshotError;
 use tiller_tool::CommandProfile;
+use tiller_tool::shell::Witness;
 
 use super::{CallTask, failed};
 use crate::core::msg::Msg;
@@ -36,8 +39,10 @@ impl CallTask {
             (_, true) => return None,
         };
         if let Some(keeper) = &self.services.snapshots.workspace {
+            let witness = matches!(what, CallScope::All).then(|| self.witness());
             let before = record::before(keeper, what, self.files.watched.clone(), self.step_call()).await;
             return Some(before.map(|mut before| {
+                before.witness = witness;
                 let copies = std::mem::take(&mut before.outside);
                 CallBackup { before: Some(before), copies }
             }));
@@ -52,6 +57,12 @@ impl CallTask {
         }
         let copies = record::copy(keeper, paths).await;
         Some(copies.map(|copies| CallBackup { before: None, copies }))
+    }
+
+    /// What sees the changes of its programs, for a new run of it.
+    fn witness(&self) -> Witness {
+        self.cx.witness.begin(SystemTime::now());
+        self.cx.witness.clone()
     }
 
     /// Whether it runs a script.

@@ -96,12 +96,16 @@ pub(crate) fn prepare(core: &mut Core, request: InnerRequest) {
     limits.output_bytes = OUTPUT;
     limits.page_bytes = OUTPUT;
     cx.limits = Arc::new(limits);
+    let covered = outer.run.profile != CommandProfile::Read;
+    if covered {
+        cx.witness = outer.witness.clone();
+    }
     let part = InnerPart {
         consent: call.consent,
         outer: outer.call_id.clone(),
         number: call.number,
         most: call.most,
-        covered: outer.run.profile != CommandProfile::Read,
+        covered,
         waits: None,
     };
     let mut job = calls::task(core, tool, call.args, cx);

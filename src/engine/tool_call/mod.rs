@@ -321,6 +321,13 @@ impl CallTask {
         for old in &copies {
             result.content.push(Part::Text { text: old.sentence() });
         }
+        if runs && self.cx.workspace.terminal().is_some() {
+            self.cx.witness.goes_blind();
+        }
+        if self.is_covered() {
+            // No supervisor sees what the tool itself writes.
+            self.files.written.iter().for_each(|path| self.cx.witness.wrote(path));
+        }
         let step = before
             .and_then(|before| Some(record::after(self.services.snapshots.workspace.as_ref()?, before)));
         if runs {

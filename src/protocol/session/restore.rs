@@ -89,6 +89,8 @@ pub enum By {
     Background { commands: String },
     /// A call of another session.
     Session { session: SessionId, title: String },
+    /// A command, or somebody else while it ran: restores keep what stands there beside what they write.
+    Unknown,
 }
 
 impl std::fmt::Display for By {
@@ -98,6 +100,7 @@ impl std::fmt::Display for By {
             Self::Background { commands } => write!(f, "you, or a background command: {commands}"),
             Self::Session { title, .. } if title.is_empty() => f.write_str("another session"),
             Self::Session { title, .. } => write!(f, "the session {title}"),
+            Self::Unknown => f.write_str("a command, or you while it ran"),
         }
     }
 }

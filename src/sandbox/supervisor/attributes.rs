@@ -3,17 +3,19 @@
 //! The file is opened first, judged by where that descriptor is, and changed by the descriptor.
 
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, chmodat, chownat, fstat,
-    utimensat,
+    AtFlags, CWD, FileType, Gid, Mode, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, chmodat,
+    chownat, fstat, utimensat,
 };
 use rustix::io::Errno;
 use tiller_seccomp::{Answer, Call, Listener};
-use tiller_tool::shell::BlockedKind;
+use tiller_tool::shell::{BlockedKind, Left};
 
 use crate::supervisor::caller::{Caller, descriptor_number};
 use crate::supervisor::calls::PathArgument;
+use crate::supervisor::changes::mark;
 use crate::supervisor::decide::{Judge, Note};
 use crate::supervisor::walk::{Walk, path_of};
 
@@ -134,17 +136,32 @@ impl Judge {
         if let Some(note) = self.links_out(&file, &change) {
             return Some((Answer::Fail(libc::EPERM), Some(note)));
         }
-        if matches!(change, Values::Mode(_))
-            && let Ok(path) = path_of(&file)
-        {
+        let path = path_of(&file).ok();
+        if let (Values::Mode(_), Some(path)) = (&change, &path) {
             // A hook that can run now.
-            self.touch(&path, false);
+            self.touch(path, false);
         }
+        let (times, before) = (matches!(change, Values::Times(_)), fstat(&file).ok());
         let answer = match apply(&file, change) {
-            Ok(()) => Answer::Return(0),
+            Ok(()) => {
+                if let (Some(path), Some(before)) = (path, before) {
+                    self.attributes_changed(&path, (&file, &before), times);
+                }
+                Answer::Return(0)
+            }
             Err(e) => Answer::Fail(e.raw_os_error()),
         };
         Some((answer, None))
+    }
+
+    /// Notes it for the call. `times`: nothing else of the file has changed.
+    fn attributes_changed(&self, path: &Path, (fd, before): (&OwnedFd, &Stat), times: bool) {
+        let file = FileType::from_raw_mode(before.st_mode) == FileType::RegularFile;
+        if file {
+            self.look_at(path, fd, false);
+        }
+        let left = if times { Left::Same } else { Left::File(mark(before)) };
+        self.changed(path, if file { left } else { Left::Other }, file.then(|| mark(before)));
     }
 
     /// Why its mode or owner may not be changed: the file is also elsewhere.

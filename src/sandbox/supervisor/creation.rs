@@ -17,11 +17,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use tiller_seccomp::{Answer, Call, Listener};
-use tiller_tool::shell::BlockedKind;
+use tiller_tool::shell::{BlockedKind, Left};
 
 use crate::linux::landlock::DEVICES;
 use crate::supervisor::caller::{Caller, descriptor_number};
 use crate::supervisor::calls::{FileCall, OpenFlags, PathArgument};
+use crate::supervisor::changes::mark;
 use crate::supervisor::decide::{Judge, Note, folder_allows, may_write};
 use crate::supervisor::names::Leaves;
 use crate::supervisor::network::Outcome;
@@ -117,6 +118,10 @@ impl Judge {
                 Err(Errno::EXIST) if !exclusive => {}
                 Err(e) => return Err(e.into()),
                 Ok(fd) => {
+                    self.changed(&full, Left::File(mark(&fstat(&fd)?)), None);
+                    if writes(flags) {
+                        self.look_at(&full, &fd, true);
+                    }
                     mode.complete(&fd)?;
                     return Ok(Made::File(fd));
                 }
@@ -159,7 +164,15 @@ impl Judge {
         let mut flags = flags - OFlags::CREATE - OFlags::EXCL - OFlags::NOFOLLOW;
         flags |= OFlags::NOCTTY | OFlags::CLOEXEC;
         if kind != FileType::Fifo {
-            return Ok(Made::File(open(here, flags, Mode::empty())?));
+            let opened = open(here, flags, Mode::empty())?;
+            if kind == FileType::RegularFile && !only_reads(flags) {
+                let path = path_of(&opened)?;
+                self.changed(&path, Left::File(mark(&file)), Some(mark(&file)));
+                if writes(flags) {
+                    self.look_at(&path, &opened, true);
+                }
+            }
+            return Ok(Made::File(opened));
         }
         match open(&*here, flags | OFlags::NONBLOCK, Mode::empty()) {
             // There is no reader yet. Waiting for it here would keep all other calls waiting.
@@ -195,7 +208,7 @@ impl Judge {
         if is_unnamed(&path, file) || is_own(&fd, &path, caller)? {
             return Ok(fd);
         }
-        let only_reads = flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY;
+        let only_reads = only_reads(flags);
         if self.scope.contains(&path) {
             if kind == FileType::RegularFile && self.links.lead_out(&path, file) {
                 return Err(Refused {
@@ -270,6 +283,7 @@ impl Judge {
         };
         still_waits(call, listener)?;
         let folder = &entry.folder;
+        let mut left = Left::Other;
         match how {
             NewName::Folder(mode) => {
                 mkdirat(folder, entry.spelled(), mode.mode)?;
@@ -289,9 +303,13 @@ impl Judge {
             }
             NewName::Link(file) => {
                 let from = format!("/proc/self/fd/{}", file.as_raw_fd());
+                let (source, was) = (path_of(&file)?, mark(&fstat(&file)?));
                 linkat(CWD, from, folder, entry.name(), AtFlags::SYMLINK_FOLLOW)?;
+                self.changed(&source, Left::Same, Some(was));
+                left = Left::File(was);
             }
         }
+        self.changed(&full, left, None);
         Ok(())
     }
 
@@ -312,6 +330,16 @@ impl Outcome {
     fn of(answer: Answer, note: Option<Note>) -> Self {
         Self { answer: Some(answer), note }
     }
+}
+
+/// Whether an open with these flags changes nothing.
+fn only_reads(flags: OFlags) -> bool {
+    flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY
+}
+
+/// Whether a descriptor with these flags can write.
+fn writes(flags: OFlags) -> bool {
+    matches!(flags & OFlags::RWMODE, OFlags::WRONLY | OFlags::RDWR)
 }
 
 /// What was read belongs to the caller if it still waits.

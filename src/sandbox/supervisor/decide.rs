@@ -16,6 +16,7 @@ use crate::network::Servers;
 use crate::policy::{Policy, Profile};
 use crate::supervisor::caller::Caller;
 use crate::supervisor::calls::{self, FileCall, OpenFlags, PathArgument};
+use crate::supervisor::closings::Closings;
 use crate::supervisor::links::LinksOut;
 use crate::supervisor::losses::Losses;
 use crate::supervisor::network::{self, Sockets};
@@ -30,6 +31,7 @@ pub(crate) struct Judge {
     pub(super) watch: CommandWatch,
     pub(super) losses: Mutex<Losses>,
     pub(super) links: LinksOut,
+    pub(super) closings: Mutex<Closings>,
     /// `None`: the command is compared after it.
     pub(super) touched: Option<Arc<Touched>>,
     /// Protected names that it has written.
@@ -68,8 +70,8 @@ impl Judge {
         let sockets = Sockets::new(policy, scope.namespaces, servers);
         let (losses, links) = (Mutex::new(Losses::new(policy)), LinksOut::new(policy));
         let touched = policy.stays.then(Arc::default);
-        let (watch, writes) = (watch.clone(), Arc::clone(writes));
-        Self { scope, watch, losses, links, touched, writes, sockets }
+        let (watch, writes, closings) = (watch.clone(), Arc::clone(writes), Mutex::default());
+        Self { scope, watch, losses, links, closings, touched, writes, sockets }
     }
 
     /// The answer to a call; `None`: a thread gives it later. What it was refused is in the log before the caller can go
@@ -79,6 +81,8 @@ impl Judge {
         if let Some(answer) = forks::decide(call, &self.watch.forks, inside) {
             return Some(answer);
         }
+        // Before another opening is counted.
+        self.read_closings();
         let caller = Caller::new(call.thread);
         if call.number == libc::SYS_rt_sigaction {
             forks::restart(call, &caller, listener);

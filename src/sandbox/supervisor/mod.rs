@@ -16,6 +16,8 @@
 //! | `names` | protected names, noted before they are changed |
 //! | `links` | files with another name where the command may not write |
 //! | `attributes` | modes, owners and times, changed in the caller's place |
+//! | `changes` | what the call is told that a command has changed |
+//! | `closings` | files that others write while a command has them open |
 //! | `refusal` | what a refused call was for, in words |
 //!
 //! The supervisor is a thread of the process that started the command. It sleeps until a call comes, and ends with the
@@ -25,7 +27,9 @@
 pub(crate) mod attributes;
 pub(crate) mod caller;
 pub(crate) mod calls;
+mod changes;
 pub(crate) mod channel;
+mod closings;
 mod creation;
 mod decide;
 mod git_index;
@@ -45,13 +49,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use tiller_seccomp::{Answer, Call, Listener};
+use tiller_seccomp::Listener;
 use tiller_tool::shell::CommandWatch;
 
 use crate::confine::Confined;
 use crate::git::{Repositories, Touched};
 use crate::network::Servers;
-use crate::policy::Policy;
+use crate::policy::{Policy, Profile};
 use crate::writes::ProtectedWrites;
 use decide::Judge;
 
@@ -78,6 +82,9 @@ pub(crate) fn start(
     let compares = quarantine.map(|place| (confined.policy.clone(), place.to_owned()));
     let serve = move || {
         if let Some(listener) = meeting.listener() {
+            if judge.scope.profile != Profile::Floor {
+                judge.watch.sees_changes();
+            }
             judge.watch.supervised();
             let listener = Arc::new(listener);
             // The program waits meanwhile.
@@ -85,7 +92,7 @@ pub(crate) fn start(
                 compares.zip(judge.touched.as_ref()).and_then(|((policy, place), touched)| {
                     Comparison::new(&policy, place, touched, &judge.writes)
                 });
-            serve(&listener, repositories.as_mut(), |call| judge.decide(call, &listener));
+            serve(&listener, repositories.as_mut(), &judge);
             if let Some(repositories) = &mut repositories {
                 repositories.compare();
             }
@@ -143,15 +150,13 @@ impl Comparison {
 }
 
 /// Answers calls until no process has the filter any more.
-fn serve(
-    listener: &Listener,
-    mut compared: Option<&mut Comparison>,
-    decide: impl Fn(&Call) -> Option<Answer>,
-) {
+fn serve(listener: &Arc<Listener>, mut compared: Option<&mut Comparison>, judge: &Judge) {
     listener.prefer_synchronous();
     let quiet = Timespec { tv_sec: 0, tv_nsec: QUIET };
     loop {
-        let mut waiting = [PollFd::new(listener, PollFlags::IN)];
+        let closings = judge.closings();
+        let mut waiting = vec![PollFd::new(&**listener, PollFlags::IN)];
+        waiting.extend(closings.iter().map(|queue| PollFd::new(&**queue, PollFlags::IN)));
         let pending = compared.as_mut().is_some_and(|compared| compared.is_pending());
         match poll(&mut waiting, pending.then_some(&quiet)) {
             Ok(calls) if pending && calls == 0 => {
@@ -164,14 +169,21 @@ fn serve(
             Err(Errno::INTR) => continue,
             Err(_) => return,
         }
-        let ready = waiting[0].revents();
+        let (ready, closed) =
+            (waiting[0].revents(), waiting.get(1).is_some_and(|queue| !queue.revents().is_empty()));
+        if closed {
+            judge.read_closings();
+        }
+        if closed && ready.is_empty() {
+            continue;
+        }
         if !ready.contains(PollFlags::IN) {
             // All have ended.
             return;
         }
         match listener.receive() {
             Ok(Some(call)) => {
-                if let Some(answer) = decide(&call)
+                if let Some(answer) = judge.decide(&call, listener)
                     && listener.answer(call.id, answer).is_err()
                 {
                     return;
@@ -183,6 +195,8 @@ fn serve(
     }
 }
 
+#[cfg(test)]
+mod changes_tests;
 #[cfg(test)]
 mod creation_tests;
 #[cfg(test)]

@@ -9,10 +9,11 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, FileType, RenameFlags, StatxFlags, Timespec, renameat_with, statx, unlinkat};
 use rustix::io::Errno;
 use tiller_seccomp::{Answer, Call, Listener};
-use tiller_tool::shell::BlockedKind;
+use tiller_tool::shell::{BlockedKind, Left};
 
 use crate::supervisor::caller::Caller;
 use crate::supervisor::calls::{FileCall, PathArgument};
+use crate::supervisor::changes::mark_at;
 use crate::supervisor::decide::{self, Judge, Note};
 use crate::supervisor::losses::FileState;
 use crate::supervisor::names::Leaves;
@@ -73,7 +74,10 @@ impl Judge {
         if !listener.waits(call.id) {
             return Err(Errno::INTR.into());
         }
-        Ok(unlinkat(&entry.folder, entry.spelled(), flags)?)
+        let (path, was) = (entry.path()?, mark_at(&entry));
+        unlinkat(&entry.folder, entry.spelled(), flags)?;
+        self.changed(&path, Left::Nothing, was);
+        Ok(())
     }
 
     fn rename(
@@ -124,7 +128,15 @@ impl Judge {
         let _held = self.hold_renaming((&old, &new), folders, exchanged)?;
         self.touch(&new_path, state.folder);
         self.touch(&old_path, exchange && replaced.is_some_and(|replaced| replaced.folder));
-        Ok(renameat_with(&old.folder, old.spelled(), &new.folder, new.spelled(), flags)?)
+        let (file, over) = (mark_at(&old), mark_at(&new));
+        renameat_with(&old.folder, old.spelled(), &new.folder, new.spelled(), flags)?;
+        self.moved((&old_path, &new_path), &new, state.folder, (file, over));
+        if let (true, Some(replaced)) = (exchange, replaced) {
+            self.moved((&new_path, &old_path), &old, replaced.folder, (over, None));
+            let left = if state.folder { Left::Tree } else { file.map_or(Left::Other, Left::File) };
+            self.changed(&new_path, left, None);
+        }
+        Ok(())
     }
 
     /// Counts what a renaming takes away. Nothing is lost by it unless the new place is one from which files go uncounted.

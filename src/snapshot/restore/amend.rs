@@ -1,6 +1,7 @@
-//! Removes concurrent changes of others from the state after a restore, so that they keep being attributed to them.
+//! Removes concurrent changes of others from the state after a restore or a command, so that they keep being attributed to them.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::error::Result;
 use crate::names;
@@ -42,6 +43,27 @@ impl Shadow {
                 puts.insert(op.path.clone(), op.to);
             }
         }
+        self.with_entries(seen, puts)
+    }
+
+    /// `seen` without the changes of these paths since `before`: the state that its other changes alone would have made.
+    ///
+    /// # Errors
+    /// When a snapshot cannot be read or stored.
+    pub fn without(&self, before: Id, seen: Snapshot, paths: &[PathBuf]) -> Result<Snapshot> {
+        let _lock = self.lock()?;
+        let then = self.view(before)?;
+        let mut puts = BTreeMap::new();
+        for path in paths {
+            let path = names::relative(&self.workspace, path)?;
+            let old = then.entry(&path)?;
+            puts.insert(path, old);
+        }
+        self.with_entries(seen, puts)
+    }
+
+    /// `seen` with other states of these paths.
+    fn with_entries(&self, seen: Snapshot, puts: BTreeMap<Vec<u8>, Option<Entry>>) -> Result<Snapshot> {
         if puts.is_empty() {
             return Ok(seen);
         }

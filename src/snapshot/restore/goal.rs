@@ -25,12 +25,14 @@ pub struct Goal {
     pub steps: Vec<Step>,
     /// Only these files and folders; `None` is everything.
     pub select: Option<Vec<PathBuf>>,
+    /// Files that others may have changed as well while a step did: their present content is kept beside.
+    pub mixed: Vec<PathBuf>,
 }
 
 impl Goal {
     /// Back to `to` along the session's own steps.
     pub fn back(to: Id, steps: Vec<Step>) -> Self {
-        Self { to, base: to, steps, select: None }
+        Self { to, base: to, steps, select: None, mixed: Vec::new() }
     }
 }
 
@@ -143,7 +145,8 @@ impl RecoveryReport {
     /// The goal that undoes it, when it was finished.
     pub fn undo(&self) -> Option<Goal> {
         let base = self.after?;
-        Some(Goal { to: self.before, base, steps: Vec::new(), select: Some(self.done.clone()) })
+        let select = Some(self.done.clone());
+        Some(Goal { to: self.before, base, steps: Vec::new(), select, mixed: Vec::new() })
     }
 }
 

@@ -32,6 +32,7 @@ use crate::restore::replace::Replace;
 use crate::scan::beside;
 use crate::scan::disk;
 use crate::shadow::Shadow;
+use crate::view::View;
 
 /// The decision about one path of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub struct RestoreResult {
     pub done: Vec<PathBuf>,
     /// Paths that stayed as they were, and why.
     pub left: Vec<SkippedPath>,
+    /// New files with what stood at changed paths that others may have written. They are in `done` too.
+    pub kept: Vec<PathBuf>,
 }
 
 impl RestoreResult {
@@ -65,7 +68,8 @@ impl RestoreResult {
 
     /// The goal that undoes it. Changes since then are conflicts. To redo, undo the undo.
     pub fn undo(&self) -> Goal {
-        Goal { to: self.before.id, base: self.after.id, steps: Vec::new(), select: Some(self.done.clone()) }
+        let (to, base, select) = (self.before.id, self.after.id, Some(self.done.clone()));
+        Goal { to, base, steps: Vec::new(), select, mixed: Vec::new() }
     }
 }
 
@@ -81,7 +85,7 @@ impl Shadow {
         recover::run(self, &lock)?;
         let before = self.take(&lock, None)?;
         let mut left = plan.left.clone();
-        let mut ops = Vec::new();
+        let (mut ops, mut kept) = (Vec::new(), Vec::new());
         let mut batch = Batch::new(&self.objects, true);
         let now = self.view(before.id)?;
         for item in &plan.items {
@@ -90,7 +94,7 @@ impl Shadow {
                 Some(Answer::Keep) => Some(SkipReason::Asked),
                 None if matches!(item.conflict, Some(Conflict::Links(_))) => Some(SkipReason::Links),
                 None if item.conflict == Some(Conflict::ReadOnly) => Some(SkipReason::ReadOnly),
-                None if item.conflict.is_some() => Some(SkipReason::Conflict),
+                None if item.conflict.is_some_and(|c| c != Conflict::Mixed) => Some(SkipReason::Conflict),
                 _ if !unchanged(now.entry(&path)?, item.diff.before) => Some(SkipReason::ChangedSince),
                 _ => None,
             };
@@ -108,6 +112,11 @@ impl Shadow {
             };
             let answered = answers.contains_key(&item.diff.path);
             let source = plan.sources.get(&path).copied();
+            if item.conflict == Some(Conflict::Mixed) && to != item.diff.before {
+                let beside = self.free_name(&now, &path)?;
+                kept.push(names::path(&beside));
+                ops.push(Op { path: beside, from: None, to: item.diff.before, links: false, source: None });
+            }
             ops.push(Op { path, from: item.diff.before, to, links: answered, source });
         }
         drop(now);
@@ -124,7 +133,22 @@ impl Shadow {
         let after = self.amend(before.id, seen, &ops, &|n| !fates.contains_key(&n))?;
         let (done, more) = sorted(&ops, &fates);
         left.extend(more);
-        Ok(RestoreResult { before, after, done, left })
+        kept.retain(|path| done.contains(path));
+        Ok(RestoreResult { before, after, done, left, kept })
+    }
+
+    /// A name that nothing has, for what stands at a path now.
+    fn free_name(&self, now: &View<'_>, path: &[u8]) -> Result<Vec<u8>> {
+        let mut number = 1_u32;
+        loop {
+            let mut name = path.to_vec();
+            name.extend_from_slice(format!(".kept-{number}").as_bytes());
+            let there = self.workspace.join(names::path(&name)).symlink_metadata().is_ok();
+            if !there && now.entry(&name)?.is_none() {
+                return Ok(name);
+            }
+            number += 1;
+        }
     }
 
     /// Stages, journals and changes. Returns the operations that left their path as it was, and why.

@@ -46,7 +46,7 @@ pub struct Plan {
 pub struct Item {
     /// From the present state to the restored one.
     pub diff: FileDiff,
-    /// Why it is kept unless the answer says otherwise.
+    /// Why it is kept unless the answer says otherwise; [`Conflict::Mixed`] keeps it beside.
     pub conflict: Option<Conflict>,
 }
 
@@ -59,6 +59,8 @@ pub enum Conflict {
     Links(u64),
     /// The file is read-only, in the state to restore and now.
     ReadOnly,
+    /// Others may have changed it while a step did. It is restored, and its present content kept beside.
+    Mixed,
 }
 
 impl Plan {
@@ -98,6 +100,8 @@ impl Shadow {
         let mut plan =
             Plan { to: goal.to, now, items: Vec::new(), left: Vec::new(), sources: BTreeMap::new() };
         let wanted = |path: &[u8]| select.as_ref().is_none_or(|s| s.iter().any(|s| names::within(path, s)));
+        let mixed: BTreeSet<Vec<u8>> =
+            goal.mixed.iter().filter_map(|p| names::relative(&self.workspace, p).ok()).collect();
         let first = self.before_steps(goal, &then)?;
         plan.sources = first.iter().map(|(path, (_, source))| (path.clone(), *source)).collect();
         let mut all = with_attributes(between(&self.objects, &mine, &then)?, &mine, &then)?;
@@ -152,6 +156,7 @@ impl Shadow {
                     Some(Conflict::Links(links))
                 }
                 None if protected(old) && protected(new) => Some(Conflict::ReadOnly),
+                None if mixed.contains(&path) && !same && self.has_bytes(old)? => Some(Conflict::Mixed),
                 None => None,
             };
             let change: Change = change(old, new);
@@ -213,6 +218,12 @@ impl Shadow {
         plan.left.sort_by(|a, b| a.path.cmp(&b.path));
         plan.left.dedup_by(|a, b| a.path == b.path);
         Ok(plan)
+    }
+
+    /// Whether it is a file that is not empty.
+    fn has_bytes(&self, entry: Option<Entry>) -> Result<bool> {
+        let file = entry.filter(|e| e.kind == Kind::File);
+        file.map_or(Ok(false), |e| Ok(self.size(e.id)? > 0))
     }
 
     /// Ignored paths that were deleted before one of these states, with the index of the first such state.

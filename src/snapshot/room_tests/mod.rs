@@ -9,6 +9,7 @@ mod git;
 mod ignored;
 pub(crate) mod kills;
 mod many;
+mod mixed;
 mod odd;
 mod protected;
 mod random;

@@ -116,6 +116,7 @@ pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exp
     let connections = Connections::now(cx);
     let mark = format!("\u{1}{}\u{1}", cx.state.shells.fresh_marker());
     child.mask = child.mask.take().or_else(|| OutputMask::of(code, cx));
+    child.watch.attend(&cx.witness);
     let live = Arc::new(Live::masked(child.mask.clone(), cx));
     child.out.begin(&mark, &live);
     child.err.begin(&mark, &live);

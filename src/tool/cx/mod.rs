@@ -7,7 +7,7 @@ use tiller_protocol::{AgentId, Clock, SessionId};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::shell::Confiner;
+use crate::shell::{Confiner, Witness};
 
 mod command_run;
 mod limits;
@@ -43,6 +43,8 @@ pub struct ToolCx {
     pub child_env: Arc<Vec<(String, String)>>,
     /// How its command is confined.
     pub run: Arc<CommandRun>,
+    /// Which files its programs change.
+    pub witness: Witness,
     /// State that tools keep between calls (shells, background processes), by tool.
     pub state: Arc<crate::state::ToolState>,
 }

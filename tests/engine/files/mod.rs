@@ -7,3 +7,4 @@ pub(crate) mod review;
 pub(crate) mod turn_changes;
 pub(crate) mod undo;
 pub(crate) mod unprotected_calls;
+mod witnessed;

@@ -21,6 +21,8 @@ fn w15_what_a_command_changed_before_a_kill_is_the_agents_work() {
     let mut child = place.tiller(&["exec", "--profile", "full", "make it"]);
     let mut child = child.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait("the command to have changed the files", || place.work.join("ready").exists());
+    // W19: the person's, while the command runs.
+    place.file("old.txt", "old\nmore\nmine\n");
     child.kill().unwrap();
     child.wait().unwrap();
     let list = place.run(&["checkpoint", "list", "--json"]);
@@ -32,9 +34,17 @@ fn w15_what_a_command_changed_before_a_kill_is_the_agents_work() {
     let files = preview[0]["files"].as_array().unwrap();
     assert_eq!(files.len(), 3, "{preview:?}");
     assert!(files.iter().all(|f| f.get("conflict").is_none()), "{preview:?}");
+    let notes = preview[0]["notes"].to_string();
+    assert!(notes.contains("Perhaps changed by you while a command ran: d/made.txt"), "{notes}");
     place.ok(&["checkpoint", "restore", &first]);
     assert_eq!(place.read("old.txt"), "old\n");
-    assert!(!place.work.join("d").exists() && !place.work.join("ready").exists());
+    for gone in ["d/made.txt", "ready", "ready.kept-1"] {
+        assert!(!place.work.join(gone).exists(), "{gone}");
+    }
+    // Nobody saw who wrote what.
+    for (kept, text) in [("old.txt.kept-1", "old\nmore\nmine\n"), ("d/made.txt.kept-1", "one\n")] {
+        assert_eq!(place.read(kept), text, "{kept}");
+    }
     // It is reported once.
     assert_eq!(place.run(&["checkpoint", "list"]).stderr, "");
 }

@@ -11,3 +11,5 @@ mod injections;
 mod screen;
 #[cfg(target_os = "linux")]
 mod scripts;
+#[cfg(target_os = "linux")]
+mod witness;

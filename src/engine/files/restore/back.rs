@@ -3,6 +3,7 @@
 
 use crate::undo::{Inverse, OpTitle};
 use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
 use tiller_protocol::compare::TakePart;
 use tiller_protocol::op::{OpChange, TurnOp};
 use tiller_protocol::restore::StepFile;
@@ -17,6 +18,7 @@ use tiller_store::{Result, StepOf, StepRow, Store};
 
 use crate::files::crew;
 use crate::files::restore::hunks;
+use crate::files::witnessed;
 use crate::prompts::message_commands::stored;
 use crate::undo;
 
@@ -37,6 +39,15 @@ pub struct RestorePoint {
     pub time: Time,
     /// The session's changes since, oldest first.
     pub steps: Vec<Step>,
+    /// Files that others may have changed while one of these steps did.
+    pub mixed: Vec<PathBuf>,
+}
+
+impl RestorePoint {
+    /// What restoring it means.
+    pub fn goal(self) -> Goal {
+        Goal { mixed: self.mixed, ..Goal::back(self.snapshot, self.steps) }
+    }
 }
 
 /// The state at an entry: the state that was kept there, else the last one before it on its path. Changes by agents in
@@ -93,8 +104,10 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
         row = later.clone();
     }
     let Ok(snapshot) = row.after.parse() else { return Ok(None) };
-    let steps = crew.merged(session, rows, &row).iter().filter_map(step).collect();
-    Ok(Some(RestorePoint { snapshot, time: row.time, steps }))
+    let since = crew.merged(session, rows, &row);
+    let steps = since.iter().filter_map(step).collect();
+    let mixed = since.iter().flat_map(|row| witnessed::marked(&row.files)).collect();
+    Ok(Some(RestorePoint { snapshot, time: row.time, steps, mixed }))
 }
 
 /// A change by the session itself.
@@ -194,12 +207,14 @@ pub fn compared(shadow: &Shadow, file: &FileDiff) -> RestoreFile {
 /// The preview of a plan with at most `listed` files and as many unchanged paths, and the number of further ones.
 pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time, listed: usize) -> RestorePreview {
     let file = |item: &Item| RestoreFile {
-        conflict: item.conflict.as_ref().map(|c| match c {
-            Conflict::Changed { .. } => "changed since by you or another program".to_owned(),
-            Conflict::ReadOnly => "the file is read-only".to_owned(),
+        conflict: item.conflict.as_ref().and_then(|c| match c {
+            Conflict::Changed { .. } => Some("changed since by you or another program".to_owned()),
+            Conflict::ReadOnly => Some("the file is read-only".to_owned()),
             Conflict::Links(n) => {
-                format!("the file has {n} names (hard links); only this one would change")
+                Some(format!("the file has {n} names (hard links); only this one would change"))
             }
+            // It is restored and kept: a note says so.
+            Conflict::Mixed => None,
         }),
         ..compared(shadow, &item.diff)
     };
@@ -210,6 +225,7 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time, listed: 
         let names: Vec<String> = some.map(|u| format!("{} ({})", shown(&u.path), u.reason)).collect();
         notes.push(format!("Not covered: {}{}", names.join(", "), if uncovered > 3 { ", ..." } else { "" }));
     }
+    notes.extend(kept_beside(plan));
     let stay = plan.left.len().saturating_sub(listed);
     if stay > 0 {
         notes.push(format!("{stay} more are kept and not listed"));
@@ -223,6 +239,19 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time, listed: 
         notes,
         messages: None,
     }
+}
+
+/// The files that a restore keeps beside what it writes, for the preview.
+fn kept_beside(plan: &Plan) -> Option<String> {
+    let mixed = plan.items.iter().filter(|item| item.conflict == Some(Conflict::Mixed));
+    let names: Vec<String> = mixed.map(|item| shown(&item.diff.path)).collect();
+    (!names.is_empty()).then(|| {
+        let more = if names.len() > SAID { ", ..." } else { "" };
+        let names = names[..names.len().min(SAID)].join(", ");
+        format!(
+            "Perhaps changed by you while a command ran: {names}{more}. The present content stays beside each, as NAME.kept-1"
+        )
+    })
 }
 
 /// A file that is not covered, with what happened to it and why it is not covered.
@@ -283,7 +312,7 @@ pub fn reverse(op: &Op) -> Option<Goal> {
         .map(|(before, after)| Some(Step { before: before.parse().ok()?, after: after.parse().ok()? }))
         .collect::<Option<_>>()?;
     let base = if steps.is_empty() { after.parse().ok()? } else { to };
-    Some(Goal { to, base, steps, select })
+    Some(Goal { to, base, steps, select, mixed: witnessed::marked(files).collect() })
 }
 
 /// What a restore records: the change for the log, and a row among the session's own steps. `of`: the restore that it
@@ -353,17 +382,24 @@ pub fn turn_undone(title: &OpTitle, done: &RestoreResult, files: &[StepFile]) ->
 
 /// A sentence about what changed and what stayed.
 pub fn sentence(done: &RestoreResult, files: &[StepFile]) -> String {
-    let n = done.done.len();
+    let n = done.done.len() - done.kept.len();
     let partly = files.iter().filter(|f| f.partly).count();
+    let restored = done.done.iter().find(|path| !done.kept.contains(path));
+    let only = restored.map_or(Path::new(""), PathBuf::as_path);
     let mut text = match n {
         0 if !done.left.is_empty() => "No file was changed".to_owned(),
         0 => "No file had to change".to_owned(),
-        1 if partly == 1 => format!("{} was partly restored", shown(&done.done[0])),
-        1 => format!("{} was restored", shown(&done.done[0])),
+        1 if partly == 1 => format!("{} was partly restored", shown(only)),
+        1 => format!("{} was restored", shown(only)),
         _ if partly == n => format!("{n} files were partly restored"),
         _ if partly > 0 => format!("{n} files were restored ({partly} of them partly)"),
         _ => format!("{n} files were restored"),
     };
+    if !done.kept.is_empty() {
+        let names: Vec<String> = done.kept.iter().take(SAID).map(|p| shown(p)).collect();
+        let more = if done.kept.len() > SAID { ", ..." } else { "" };
+        text.push_str(&format!("; you may have changed what is kept in {}{more}", names.join(", ")));
+    }
     if !done.left.is_empty() {
         let some: Vec<String> =
             done.left.iter().take(3).map(|l| format!("{} ({})", shown(&l.path), l.why)).collect();

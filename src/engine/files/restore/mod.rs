@@ -70,7 +70,8 @@ pub(crate) fn goal(
     }
     let point = back::point(store, session, entry).map_err(|e| e.notice())?.ok_or_else(unknown)?;
     let title = title(store, entry).map_err(|e| e.notice())?;
-    Ok((Goal::back(point.snapshot, point.steps), title, point.time))
+    let time = point.time;
+    Ok((point.goal(), title, time))
 }
 
 pub(crate) async fn off_thread<T: Send + 'static>(

@@ -16,6 +16,7 @@ use crate::core::msg::Msg;
 use crate::files::keeper::Keeper;
 use crate::files::msg::{FilesMsg, TurnReport};
 use crate::files::restore::back;
+use crate::files::witnessed;
 use crate::files::written::Recorded;
 use crate::session::load::blocking;
 
@@ -185,6 +186,7 @@ fn compared(shadow: &Shadow, steps: &TurnSteps) -> Result<(Vec<StepFile>, Vec<St
             *file = counted(shadow, diff);
         }
     }
+    witnessed::mark(&mut named, &steps.mixed);
     Ok((named, folders.iter().map(|d| back::shown(&d.path)).collect()))
 }
 

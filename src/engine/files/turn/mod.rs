@@ -10,6 +10,7 @@ pub(crate) mod diffs;
 pub(crate) mod ended;
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tiller_protocol::restore::StepFile;
@@ -19,6 +20,7 @@ use tiller_store::{Result, StepOf, StepRow, Store};
 
 use crate::files::crew;
 use crate::files::restore::back;
+use crate::files::witnessed;
 use crate::undo::before;
 
 /// Largest file whose lines are counted, in bytes.
@@ -66,6 +68,8 @@ pub(crate) struct TurnSteps {
     pub(crate) steps: Vec<Step>,
     /// Every path that they changed, also where it is as it was.
     pub(crate) paths: HashSet<String>,
+    /// Those of them that others may have changed meanwhile.
+    pub(crate) mixed: Vec<PathBuf>,
 }
 
 impl TurnSteps {
@@ -79,16 +83,18 @@ impl TurnSteps {
         let entries = turn.entries.iter().map(|e| e.id).collect();
         let crew = crew::of(store, session, point.id)?.only_started_by(store, &entries)?;
         let (mut steps, mut paths): (Vec<Step>, _) = (Vec::new(), HashSet::new());
+        let mut mixed = Vec::new();
         let rows = crew.merged(session, own, &point).into_iter();
         for row in rows.filter(|r| matches!(r.of, StepOf::Call(_)) && until.is_none_or(|end| r.time <= end)) {
             let Some(step) = back::step(&row) else { continue };
+            mixed.extend(witnessed::marked(&row.files));
             paths.extend(row.files.into_iter().map(|f| f.path));
             match steps.last_mut() {
                 Some(last) if last.after == step.before => last.after = step.after,
                 _ => steps.push(step),
             }
         }
-        Ok((!paths.is_empty()).then_some(Self { steps, paths }))
+        Ok((!paths.is_empty()).then_some(Self { steps, paths, mixed }))
     }
 
     /// The paths that differ after the turn, folders included.

@@ -5,9 +5,11 @@
 //! | `blocked` | what a sandbox has refused to a command |
 //! | `cause` | whether the sandbox is why a command failed |
 //! | `watch` | a command while it runs: what its supervisor and the call tell each other |
+//! | `witness` | the files that the programs of a call changed |
 //! | `deletion` | the question before a command loses many files |
 
 pub(super) mod blocked;
 pub(crate) mod cause;
 pub(crate) mod deletion;
 pub(crate) mod watch;
+pub(crate) mod witness;

@@ -1,6 +1,6 @@
 //! A confined command while it runs: what its supervisor and the call that runs it tell each other.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tiller_protocol::lock;
 
 use crate::shell::confined::blocked::BlockedLog;
+use crate::shell::confined::witness::{FileMark, Left, Witness};
 use crate::shell::processes::forks::ForkLimit;
 
 /// Files that would be lost. Those below `folder` are relative to it.
@@ -64,6 +65,16 @@ struct WatchState {
     mark: Mutex<CommandMark>,
     guard: Mutex<Option<DeletionGuard>>,
     pauses: Mutex<Pauses>,
+    attended: Mutex<Attended>,
+}
+
+/// What its supervisor sees of the files that it changes.
+#[derive(Debug, Default)]
+struct Attended {
+    /// It sees everything that is opened for writing, made, moved or removed.
+    sees: bool,
+    /// Of the call that the command belongs to.
+    witness: Option<Witness>,
 }
 
 impl Default for WatchState {
@@ -73,6 +84,7 @@ impl Default for WatchState {
             mark: Mutex::new(CommandMark { number: 0, began: SystemTime::now() }),
             guard: Mutex::default(),
             pauses: Mutex::default(),
+            attended: Mutex::default(),
         }
     }
 }
@@ -108,9 +120,56 @@ impl CommandWatch {
         self.state.supervised.load(Ordering::Acquire)
     }
 
+    /// What the command changes from now on is noted for a call with this witness.
+    pub fn attend(&self, witness: &Witness) {
+        let mut attended = lock(&self.state.attended);
+        witness.program(attended.sees);
+        attended.witness = Some(witness.clone());
+    }
+
+    /// Notes that its supervisor sees every change of a file.
+    pub fn sees_changes(&self) {
+        let mut attended = lock(&self.state.attended);
+        if !std::mem::replace(&mut attended.sees, true)
+            && let Some(witness) = &attended.witness
+        {
+            witness.supervisor();
+        }
+    }
+
+    /// Notes what the command has just made of a path. `was`: what stood there before.
+    pub fn changed(&self, path: &Path, left: Left, was: Option<FileMark>) {
+        let witness = lock(&self.state.attended).witness.clone();
+        if let Some(witness) = witness {
+            witness.changed(path, left, was);
+        }
+    }
+
+    /// Notes that the command has just moved something, as [`Witness::moved`] has it.
+    pub fn moved(&self, names: (&Path, &Path), left: Left, file: Option<FileMark>, over: Option<FileMark>) {
+        let witness = lock(&self.state.attended).witness.clone();
+        if let Some(witness) = witness {
+            witness.moved(names, left, file, over);
+        }
+    }
+
+    /// Whether what the command changes is noted for a call.
+    pub fn is_attended(&self) -> bool {
+        lock(&self.state.attended).witness.is_some()
+    }
+
+    /// Notes that somebody else has written a file that the command has opened.
+    pub fn written_by_others(&self, path: &Path) {
+        let witness = lock(&self.state.attended).witness.clone();
+        if let Some(witness) = witness {
+            witness.written_by_others(path);
+        }
+    }
+
     /// A command of the shell begins. What ran beside the conversation meanwhile does not belong to it.
-    pub fn begin(&self, guard: DeletionGuard) {
+    pub fn begin(&self, guard: DeletionGuard, witness: &Witness) {
         self.blocked.take();
+        self.attend(witness);
         let mut mark = lock(&self.state.mark);
         *mark = CommandMark { number: mark.number + 1, began: SystemTime::now() };
         *lock(&self.state.pauses) = Pauses::default();
@@ -166,7 +225,7 @@ mod tests {
             deletion.next.len() == 1
         });
         let before = watch.command();
-        watch.begin(DeletionGuard { limit: 3, answer });
+        watch.begin(DeletionGuard { limit: 3, answer }, &Witness::default());
         assert_eq!(watch.command().number, before.number + 1);
         assert!(watch.ask_deletion(deletion.clone()));
         assert!(watch.paused() >= Duration::from_millis(20));

@@ -89,6 +89,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         args.extend(["-c".into(), text, "sh".into(), command.into(), assignments(cx.variables())]);
         let launch = Launch { program, args, env, folder: folder.to_owned() };
         let watch = CommandWatch::default().guarded(deletion::guard(cx));
+        watch.attend(&cx.witness);
         let launch = match confiner {
             Some(confiner) => confiner.confine_watched(launch, &cx.workspace.root, &self.scratch()?, &watch),
             None => self.sandbox().wrap(launch),

@@ -98,7 +98,7 @@ impl LocalShell {
         self.bound(cx.limits.bounds);
         // What ends all processes of the command, once that has begun.
         let mut killing: Option<AbortOnDropHandle<usize>> = None;
-        self.watch.begin(deletion::guard(cx));
+        self.watch.begin(deletion::guard(cx), &cx.witness);
         let mut running = RunningCommand(Some(self.family(since, &before)));
         let broken = self.send(kind, &text).is_err();
         loop {

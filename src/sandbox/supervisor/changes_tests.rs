@@ -1,0 +1,326 @@
+//! What a command changes in the workspace is noted for its call, under each method; what others change meanwhile is not.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use tiller_tool::shell::{CommandWatch, FileMark, Whose, Witness};
+
+use crate::confinement::Confinement;
+use crate::policy::Profile;
+use crate::testing::{Place, methods};
+
+/// What the command does, in parts that need no program that may be missing.
+const SCRIPT: &str = "exec 3>> log; printf x >> 'in place'; printf x > .part; mv .part saved; for n in 1 2 3 4 5 6 7 8 9; do printf x >> often; done; printf x > new; printf x >> appended; : > emptied; rm removed; mv moved there; cp given copy
+mkdir folder; printf x > folder/in; ln -s new link; ln given second; chmod 700 mode; mv tree elsewhere; mkfifo pipe
+printf x > part; mv part replaced; cat given < given > /dev/null; rm -r gone; sed -i s/o/O/ edited
+touch ready; until [ -e go ]; do sleep 0.01; done; printf x >> shared; rm spoiled; mv brought away; exec 3>&-; printf x > late";
+
+const FILES: &[&str] = &[
+    "appended", "emptied", "removed", "moved", "given", "mode", "tree/in", "replaced", "gone/in", "edited",
+    "shared", "spoiled", "in place", "saved", "often", "log", "brought", "beside", "swapped", "later",
+];
+
+/// What is whose in the end.
+const WHOSE: &[(&str, Whose)] = &[
+    ("new", Whose::Call),
+    ("appended", Whose::Call),
+    ("emptied", Whose::Call),
+    ("removed", Whose::Call),
+    ("moved", Whose::Call),
+    ("there", Whose::Call),
+    ("copy", Whose::Call),
+    ("folder", Whose::Call),
+    ("folder/in", Whose::Call),
+    ("link", Whose::Call),
+    ("second", Whose::Call),
+    ("mode", Whose::Call),
+    ("tree/in", Whose::Call),
+    ("elsewhere/in", Whose::Call),
+    ("pipe", Whose::Call),
+    ("replaced", Whose::Call),
+    ("gone/in", Whose::Call),
+    ("edited", Whose::Call),
+    ("late", Whose::Call),
+    ("often", Whose::Call),
+    ("given", Whose::Others),
+    ("beside", Whose::Others),
+    ("swapped", Whose::Others),
+    ("of a person", Whose::Others),
+    ("folder/of a person", Whose::Others),
+    ("later", Whose::Others),
+    ("shared", Whose::Both),
+    ("in place", Whose::Both),
+    ("saved", Whose::Both),
+    ("log", Whose::Both),
+    ("spoiled", Whose::Both),
+    ("away", Whose::Both),
+];
+
+/// What a person does while the command waits.
+fn edit(work: &Path) {
+    for name in [
+        "beside",
+        "of a person",
+        "folder/of a person",
+        "shared",
+        "spoiled",
+        "brought",
+        "in place",
+        "saved",
+        "log",
+    ] {
+        std::fs::write(work.join(name), "of a person").unwrap();
+    }
+    std::fs::write(work.join(".swap"), "of a person").unwrap();
+    std::fs::rename(work.join(".swap"), work.join("swapped")).unwrap();
+    std::fs::remove_file(work.join("later")).unwrap();
+    std::fs::write(work.join("go"), "").unwrap();
+}
+
+#[test]
+fn w19_changes_of_a_command_are_told_from_those_of_others() {
+    if !Confinement::find().notification {
+        return println!("skipped: this kernel has no user notification");
+    }
+    for method in methods() {
+        let place = Place::new();
+        let work = place.top.join("work");
+        for file in FILES {
+            std::fs::create_dir_all(work.join(file).parent().unwrap()).unwrap();
+            std::fs::write(work.join(file), "before").unwrap();
+        }
+        let (witness, watch) = (Witness::default(), CommandWatch::default());
+        witness.begin(SystemTime::now());
+        watch.attend(&witness);
+        let confined = place.confined(Profile::Workspace, method);
+        let out = std::thread::scope(|scope| {
+            let command = scope.spawn(|| place.run_watched(&confined, SCRIPT, &watch));
+            while !work.join("ready").exists() {
+                assert!(!command.is_finished(), "{method:?}: {:?}", command.join());
+                std::thread::yield_now();
+            }
+            edit(&work);
+            command.join().unwrap()
+        });
+        assert!(out.status.success(), "{method:?}: {out:?}");
+        assert!(witness.is_complete(), "{method:?}");
+        for (name, whose) in WHOSE {
+            let path = work.join(name);
+            assert_eq!(witness.whose(&path, FileMark::of(&path)), *whose, "{method:?}: {name}");
+        }
+    }
+}
+
+/// What happens to a file: its name, and the other one of a move.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Write(usize),
+    Append(usize),
+    Replace(usize),
+    Remove(usize),
+    Move(usize, usize),
+}
+
+/// Who touched a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Touched {
+    command: bool,
+    person: bool,
+}
+
+impl Act {
+    fn random(random: &mut impl FnMut(usize) -> usize) -> Self {
+        let (file, other) = (random(4), random(4));
+        match random(6) {
+            0 | 1 => Self::Write(file),
+            2 => Self::Append(file),
+            3 => Self::Replace(file),
+            4 => Self::Remove(file),
+            _ => Self::Move(file, (file + 1 + other % 3) % 4),
+        }
+    }
+
+    /// The act as a line of the command.
+    fn line(self) -> String {
+        match self {
+            Self::Write(n) => format!("printf command > f{n}"),
+            Self::Append(n) => format!("printf command >> f{n}"),
+            Self::Replace(n) => format!("printf command > .f{n}; mv .f{n} f{n}"),
+            Self::Remove(n) => format!("rm -f f{n}"),
+            Self::Move(n, to) => format!("[ ! -e f{n} ] || mv f{n} f{to}"),
+        }
+    }
+
+    fn of_person(self, work: &Path) {
+        use std::io::Write;
+        let at = |n: usize| work.join(format!("f{n}"));
+        match self {
+            Self::Write(n) => std::fs::write(at(n), "person").unwrap(),
+            Self::Append(n) => {
+                let mut file = std::fs::File::options().append(true).create(true).open(at(n)).unwrap();
+                file.write_all(b"person").unwrap();
+            }
+            Self::Replace(n) => {
+                std::fs::write(work.join(".of a person"), "person").unwrap();
+                std::fs::rename(work.join(".of a person"), at(n)).unwrap();
+            }
+            // Where they are not there, nothing is done.
+            Self::Remove(n) => drop(std::fs::remove_file(at(n))),
+            Self::Move(n, to) => drop(std::fs::rename(at(n), at(to))),
+        }
+    }
+
+    /// Notes who touches what. `there`: which files exist.
+    fn note(self, by: Touched, files: &mut [Touched; 4], there: &mut [bool; 4]) {
+        let mut touch = |n: usize, with: Touched| {
+            files[n].command |= by.command || with.command;
+            files[n].person |= by.person || with.person;
+        };
+        match self {
+            Self::Write(n) | Self::Append(n) | Self::Replace(n) => {
+                touch(n, by);
+                there[n] = true;
+            }
+            Self::Remove(n) if there[n] => {
+                touch(n, by);
+                there[n] = false;
+            }
+            Self::Move(n, to) if there[n] => {
+                touch(n, by);
+                let with = Touched { command: false, person: files[n].person };
+                let mut touch = |n: usize, with: Touched| {
+                    files[n].command |= by.command || with.command;
+                    files[n].person |= by.person || with.person;
+                };
+                touch(to, with);
+                (there[n], there[to]) = (false, true);
+            }
+            Self::Remove(_) | Self::Move(..) => {}
+        }
+    }
+}
+
+/// One round: the command and the person act in turns on the same four files.
+fn interleave(method: crate::confine::Method, seed: u64) {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    let place = Place::new();
+    let work = place.top.join("work");
+    for n in 0..4 {
+        std::fs::write(work.join(format!("f{n}")), "before").unwrap();
+    }
+    let (mut files, mut there) = ([Touched::default(); 4], [true; 4]);
+    let (mut script, mut turns) = (String::new(), Vec::new());
+    for n in 0..6 {
+        let (own, theirs) = (Act::random(&mut random), Act::random(&mut random));
+        own.note(Touched { command: true, person: false }, &mut files, &mut there);
+        theirs.note(Touched { command: false, person: true }, &mut files, &mut there);
+        script += &format!("{}; : > at{n}; until [ -e go{n} ]; do sleep 0.005; done\n", own.line());
+        turns.push(theirs);
+    }
+    let (witness, watch) = (Witness::default(), CommandWatch::default());
+    witness.begin(SystemTime::now());
+    watch.attend(&witness);
+    let confined = place.confined(Profile::Workspace, method);
+    // The last call of the command comes after the last act of the person.
+    script += ": > end";
+    std::thread::scope(|scope| {
+        let command = scope.spawn(|| place.run_watched(&confined, &script, &watch));
+        for (n, act) in turns.iter().enumerate() {
+            while !work.join(format!("at{n}")).exists() {
+                assert!(!command.is_finished(), "{method:?}, {seed}: {:?}\n{script}", command.join());
+                std::thread::yield_now();
+            }
+            act.of_person(&work);
+            std::fs::write(work.join(format!("go{n}")), "").unwrap();
+        }
+        assert!(command.join().unwrap().status.success(), "{method:?}, {seed}: {script}");
+    });
+    for (n, touched) in files.iter().enumerate() {
+        let path = work.join(format!("f{n}"));
+        let whose = witness.whose(&path, FileMark::of(&path));
+        let wanted = match (touched.command, touched.person) {
+            (true, true) => Whose::Both,
+            (true, false) => Whose::Call,
+            (false, _) => Whose::Others,
+        };
+        // What the person did last is theirs in any case, and a file that is gone holds nothing of theirs.
+        let gone = !path.exists() && whose == Whose::Call;
+        let right = whose == wanted || touched.person && (whose == Whose::Others || gone);
+        assert!(right, "{method:?}, {seed}: f{n} is {whose:?}, not {wanted:?}\n{script}{turns:?}");
+    }
+}
+
+#[test]
+fn w19_in_random_interleavings_nothing_of_a_persons_counts_as_the_commands() {
+    if !Confinement::find().notification {
+        return println!("skipped: this kernel has no user notification");
+    }
+    for method in methods() {
+        (0..12).for_each(|seed| interleave(method, seed));
+    }
+}
+
+#[test]
+#[ignore = "a minute or two: hundreds of interleavings"]
+fn w19_whole_in_500_interleavings() {
+    for method in methods() {
+        (100..350).for_each(|seed| interleave(method, seed));
+    }
+}
+
+/// A command that only reads, and one outside the sandbox, of which only removals are seen.
+#[test]
+fn only_a_supervisor_that_sees_all_changes_is_a_witness() {
+    if !Confinement::find().notification {
+        return println!("skipped: this kernel has no user notification");
+    }
+    for method in methods() {
+        for (profile, complete) in [(Profile::Read, true), (Profile::Floor, false)] {
+            let place = Place::new();
+            let (witness, watch) = (Witness::default(), CommandWatch::default());
+            witness.begin(SystemTime::now());
+            watch.attend(&witness);
+            place.run_watched(&place.confined(profile, method), "true", &watch);
+            // A command can end before its supervisor has come.
+            while profile == Profile::Read && !watch.is_supervised() {
+                std::thread::yield_now();
+            }
+            assert_eq!(witness.is_complete(), complete, "{method:?}, {profile:?}");
+        }
+    }
+}
+
+/// What noting costs the supervisor: 5,000 new files with a call to note them for, and without one. Time of this process
+/// alone, so it wants to be the only test.
+#[test]
+#[ignore = "measures time"]
+fn w19_what_a_witness_costs() {
+    let time = || {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        std::time::Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap())
+    };
+    for method in methods() {
+        let mut times = [Vec::new(), Vec::new()];
+        for round in 0..10 {
+            let place = Place::new();
+            let (witness, watch) = (Witness::default(), CommandWatch::default());
+            witness.begin(SystemTime::now());
+            if round % 2 == 0 {
+                watch.attend(&witness);
+            }
+            let confined = place.confined(Profile::Workspace, method);
+            let began = time();
+            let script = "i=0; while [ $i -lt 5000 ]; do echo x > f$i; i=$((i+1)); done";
+            assert!(place.run_watched(&confined, script, &watch).status.success());
+            times[round % 2].push(time() - began);
+        }
+        times.iter_mut().for_each(|all| all.sort());
+        println!("{method:?}: with {:?}, without {:?}", times[0], times[1]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Changes of others while the agent changed files: left out of its step, and kept beside what a restore writes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+
+use super::world::{World, agent, restore, undo};
+use crate::{Answer, Goal};
+
+/// What a person does, and the paths that differ then.
+type Edit = (fn(&World), &'static [&'static str]);
+
+const EDITS: &[Edit] = &[
+    (|w| w.put("b.txt", "person"), &["b.txt"]),
+    (|w| w.put("new.txt", "person"), &["new.txt"]),
+    (|w| w.put("new/deep/x.txt", "person"), &["new/deep/x.txt"]),
+    (|w| w.put("dir/beside the agent.txt", "person"), &["dir/beside the agent.txt"]),
+    (|w| w.put("made by agent/x.txt", "person"), &["made by agent/x.txt"]),
+    (|w| w.remove("b.txt"), &["b.txt"]),
+    (|w| fs::remove_dir_all(w.work().join("lib")).unwrap(), &["lib/1.txt", "lib/in/2.txt"]),
+    (
+        |w| fs::rename(w.work().join("lib"), w.work().join("lib2")).unwrap(),
+        &["lib/1.txt", "lib/in/2.txt", "lib2/1.txt", "lib2/in/2.txt"],
+    ),
+    (|w| fs::set_permissions(w.work().join("b.txt"), fs::Permissions::from_mode(0o755)).unwrap(), &["b.txt"]),
+    (|w| symlink("a.txt", w.work().join("link")).unwrap(), &["link"]),
+    (
+        |w| {
+            w.remove("b.txt");
+            w.put("b.txt/now a folder", "person");
+        },
+        &["b.txt", "b.txt/now a folder"],
+    ),
+];
+
+fn before() -> World {
+    let w = World::new();
+    for name in ["a.txt", "b.txt", "dir/c.txt", "lib/1.txt", "lib/in/2.txt"] {
+        w.put(name, "before");
+    }
+    w
+}
+
+fn work(w: &World) {
+    w.put("a.txt", "agent");
+    w.put("made by agent/1.txt", "agent");
+    w.remove("dir/c.txt");
+    w.put("dir/d.txt", "agent");
+}
+
+/// The state without the others' changes is that of a step in which nobody else worked.
+#[test]
+fn w19_a_state_without_the_changes_of_others_is_that_of_an_agent_alone() {
+    let alone = before();
+    let mut s = alone.open();
+    s.snapshot().unwrap();
+    work(&alone);
+    let wanted = s.snapshot().unwrap().tree;
+    for (edit, paths) in EDITS {
+        let w = before();
+        let mut s = w.open();
+        let first = s.snapshot().unwrap();
+        work(&w);
+        edit(&w);
+        let seen = s.snapshot().unwrap();
+        let others: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+        let after = s.without(first.id, seen.clone(), &others).unwrap();
+        assert_eq!(after.tree, wanted, "{paths:?}");
+        let step = crate::Step { before: first.id, after: after.id };
+        let done = restore(&mut s, &first, &[step]);
+        let kept: Vec<&str> = done.left.iter().filter_map(|left| left.path.to_str()).collect();
+        assert_eq!(kept, *paths, "a restore keeps them");
+        undo(&mut s, &done);
+        assert_eq!(s.snapshot().unwrap().tree, seen.tree, "{paths:?}: the undo");
+    }
+}
+
+#[test]
+fn what_both_may_have_written_is_restored_and_kept_beside() {
+    let w = before();
+    w.put("a.txt.kept-1", "of an earlier restore");
+    let mut s = w.open();
+    let first = s.snapshot().unwrap();
+    let step = agent(&mut s, || {
+        w.put("a.txt", "both");
+        w.put("made.txt", "both");
+        w.remove("b.txt");
+        w.put("dir/c.txt", "the agent's");
+    });
+    let mixed = ["a.txt", "made.txt", "b.txt"].map(PathBuf::from).to_vec();
+    let goal = Goal { mixed, ..Goal::back(first.id, vec![step]) };
+    let then = w.tree();
+    let plan = s.plan(&goal).unwrap();
+    let done = s.restore(&plan, &BTreeMap::new()).unwrap();
+    assert_eq!(done.kept, ["a.txt.kept-2", "made.txt.kept-1"].map(PathBuf::from));
+    assert_eq!((w.get("a.txt").as_str(), w.get("a.txt.kept-2").as_str()), ("before", "both"));
+    assert_eq!((w.get("b.txt").as_str(), w.get("dir/c.txt").as_str()), ("before", "before"));
+    assert_eq!(w.get("made.txt.kept-1"), "both");
+    assert!(!w.work().join("made.txt").exists());
+    let back = undo(&mut s, &done);
+    assert_eq!(w.tree(), then);
+    undo(&mut s, &back);
+    assert_eq!(w.get("a.txt.kept-2"), "both");
+}
+
+#[test]
+fn a_choice_for_a_file_that_both_may_have_written_counts() {
+    let rows = [
+        (Answer::Keep, "both", 0),
+        (Answer::Restore, "before", 1),
+        (Answer::Content(b"some".into()), "some", 1),
+    ];
+    for (answer, text, kept) in rows {
+        let w = before();
+        let mut s = w.open();
+        let first = s.snapshot().unwrap();
+        let step = agent(&mut s, || w.put("a.txt", "both"));
+        let goal = Goal { mixed: vec!["a.txt".into()], ..Goal::back(first.id, vec![step]) };
+        let plan = s.plan(&goal).unwrap();
+        let done = s.restore(&plan, &BTreeMap::from([("a.txt".into(), answer)])).unwrap();
+        assert_eq!((w.get("a.txt").as_str(), done.kept.len()), (text, kept));
+    }
+}

@@ -1,0 +1,315 @@
+//! The files that the programs of a call changed, as their supervisors saw it: what else changed meanwhile is another's.
+//!
+//! A supervisor sees every opening for writing and every change of a name before it happens. It does not see the writes
+//! themselves, so a second writer of a file that a program opened is found by traces: the file was changed before the program
+//! opened it, another file stands in its place, it was closed once more than the program opened it, or it was changed long after
+//! the last opening.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use tiller_protocol::lock;
+
+/// Paths that are remembered of a call. Of a call that changes more, nothing is known.
+const PATHS: usize = 200_000;
+/// Programs write for some time after they opened a file. A change that is later than this may be another's.
+const HELD: Duration = Duration::from_secs(2);
+
+/// A file's identity, and when it was changed last (`st_ctime`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileMark {
+    pub device: u64,
+    pub inode: u64,
+    pub changed: SystemTime,
+}
+
+impl FileMark {
+    /// The mark of what has this name now, links not followed; `None`: nothing has it.
+    pub fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let found = path.symlink_metadata().ok()?;
+        Some(Self::new(found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
+    }
+
+    /// The mark with a time as stat(2) has it.
+    pub fn new(device: u64, inode: u64, seconds: i64, nanoseconds: i64) -> Self {
+        let whole = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+        let part = Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or_default());
+        Self { device, inode, changed: SystemTime::UNIX_EPOCH + whole + part }
+    }
+
+    fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
+/// What a program makes of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// This file stands there, new, changed or moved.
+    File(FileMark),
+    /// A folder, a link or a device.
+    Other,
+    /// A folder was moved here, or from here, with all that lies below.
+    Tree,
+    /// The name is free.
+    Nothing,
+    /// The file is as it was, but for its other names or its times.
+    Same,
+}
+
+/// Whose a change of a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The programs of the call made it.
+    Call,
+    /// The programs of the call did not touch the file.
+    Others,
+    /// Both touched it, as far as can be seen.
+    Both,
+}
+
+/// What the supervisors of a call's programs saw. Clones share it. The supervisors add, and whoever compares the files after
+/// the call reads.
+#[derive(Clone, Debug, Default)]
+pub struct Witness(Arc<Mutex<Seen>>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// When the state of the files before the call was taken.
+    began: Option<SystemTime>,
+    /// Programs of the call, and those of them whose supervisor sees what they write.
+    programs: usize,
+    supervised: usize,
+    paths: HashMap<PathBuf, SeenPath>,
+    full: bool,
+}
+
+#[derive(Debug)]
+struct SeenPath {
+    left: Left,
+    /// When the programs of the call last did something with it.
+    last: SystemTime,
+    /// Another had changed it before.
+    mixed: bool,
+}
+
+impl Witness {
+    /// Begins anew: the state of the files before the call is taken after `now`.
+    pub fn begin(&self, now: SystemTime) {
+        *lock(&self.0) = Seen { began: Some(now), ..Seen::default() };
+    }
+
+    /// A program of the call begins. `supervised`: its supervisor is there already.
+    pub(super) fn program(&self, supervised: bool) {
+        let mut seen = lock(&self.0);
+        seen.programs += 1;
+        seen.supervised += usize::from(supervised);
+    }
+
+    /// Notes that something works for the call that no supervisor sees.
+    pub fn goes_blind(&self) {
+        self.program(false);
+    }
+
+    /// The supervisor of a program has come.
+    pub(super) fn supervisor(&self) {
+        lock(&self.0).supervised += 1;
+    }
+
+    /// Notes what a program of the call has just made of a path. `was`: what stood there before.
+    pub fn changed(&self, path: &Path, left: Left, was: Option<FileMark>) {
+        let mut seen = lock(&self.0);
+        let late = was.is_some_and(|was| seen.began.is_some_and(|began| was.changed >= began));
+        let mixed = late && !path.ancestors().any(|above| seen.covers(above, path));
+        if let Some(known) = seen.paths.get_mut(path) {
+            known.mixed |= mixed || was.is_some() && known.is_changed_by_others(was);
+            known.last = SystemTime::now();
+            if left != Left::Same {
+                known.left = left;
+            }
+        } else if seen.paths.len() < PATHS {
+            seen.paths.insert(path.to_owned(), SeenPath { left, last: SystemTime::now(), mixed });
+        } else {
+            seen.full = true;
+        }
+    }
+
+    /// Notes that a program of the call has just moved a file or folder, which leaves `left` at its new name. `file`: the moved
+    /// file, `over`: the one that stood at its new name.
+    pub fn moved(
+        &self,
+        (old, new): (&Path, &Path),
+        left: Left,
+        file: Option<FileMark>,
+        over: Option<FileMark>,
+    ) {
+        self.changed(new, left, over);
+        self.changed(old, if left == Left::Tree { left } else { Left::Nothing }, file);
+        let mut seen = lock(&self.0);
+        // What another wrote there is at the new name now.
+        let mixed = seen.paths.get(old).is_some_and(|known| known.mixed);
+        if let Some(known) = seen.paths.get_mut(new) {
+            known.mixed |= mixed;
+        }
+    }
+
+    /// Notes that somebody else has written a file in its place.
+    pub fn written_by_others(&self, path: &Path) {
+        if let Some(known) = lock(&self.0).paths.get_mut(path) {
+            known.mixed = true;
+        }
+    }
+
+    /// Notes that the call itself, not a program of it, wrote a file or folder.
+    pub fn wrote(&self, path: &Path) {
+        self.changed(path, Left::Tree, None);
+    }
+
+    /// Whether it saw all that the programs of the call changed.
+    pub fn is_complete(&self) -> bool {
+        let seen = lock(&self.0);
+        seen.programs > 0 && seen.supervised >= seen.programs && !seen.full && seen.began.is_some()
+    }
+
+    /// Whose the change of a path is. `now`: what stands there.
+    pub fn whose(&self, path: &Path, now: Option<FileMark>) -> Whose {
+        let seen = lock(&self.0);
+        let tree = || path.ancestors().skip(1).any(|above| seen.covers(above, path));
+        let Some(known) = seen.paths.get(path).filter(|known| known.left != Left::Same) else {
+            // A change there is no trace of a moved folder's.
+            let late = || now.is_some_and(|now| seen.began.is_some_and(|began| now.changed >= began));
+            return match tree() {
+                true if late() => Whose::Both,
+                true => Whose::Call,
+                false => Whose::Others,
+            };
+        };
+        if known.mixed || known.is_changed_by_others(now) { Whose::Both } else { Whose::Call }
+    }
+}
+
+impl SeenPath {
+    /// Whether what stands there shows that somebody else changed it after the programs of the call.
+    fn is_changed_by_others(&self, now: Option<FileMark>) -> bool {
+        let later = |now: FileMark| now.changed > self.last + HELD;
+        match (self.left, now) {
+            (Left::File(file), Some(now)) => !file.is_same_file(&now) || later(now),
+            (Left::Other | Left::Tree | Left::Same, Some(now)) => later(now),
+            (Left::Nothing, now) => now.is_some(),
+            (_, None) => false,
+        }
+    }
+}
+
+impl Seen {
+    /// Whether what was noted of `above` speaks for `path`.
+    fn covers(&self, above: &Path, path: &Path) -> bool {
+        self.paths.get(above).is_some_and(|known| above == path || known.left == Left::Tree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGAN: i64 = 1_000_000_000;
+
+    fn mark(inode: u64, seconds: i64) -> FileMark {
+        FileMark::new(1, inode, seconds, 0)
+    }
+
+    fn witness() -> Witness {
+        let witness = Witness::default();
+        witness.begin(mark(0, BEGAN).changed);
+        witness.program(true);
+        witness
+    }
+
+    /// A file from before the call, and one that was changed while it ran.
+    const OLD: i64 = BEGAN - 5;
+    const NEW: i64 = BEGAN + 5;
+
+    #[test]
+    fn a_change_is_the_calls_where_a_program_of_it_touched_the_file_and_nobody_else_did() {
+        type Notes = &'static [(&'static str, Left, Option<i64>)];
+        let file = |inode| Left::File(mark(inode, NEW));
+        let rows: &[(&str, Notes, Option<FileMark>, Whose)] = &[
+            ("nothing was noted", &[], Some(mark(1, NEW)), Whose::Others),
+            (
+                "written",
+                &[(
+                    "a",
+                    Left::File(FileMark { device: 1, inode: 1, changed: SystemTime::UNIX_EPOCH }),
+                    Some(OLD),
+                )],
+                Some(mark(1, NEW)),
+                Whose::Call,
+            ),
+            ("only linked", &[("a", Left::Same, Some(OLD))], Some(mark(1, NEW)), Whose::Others),
+            ("removed", &[("a", Left::Nothing, Some(OLD))], None, Whose::Call),
+            ("changed before it was removed", &[("a", Left::Nothing, Some(NEW))], None, Whose::Both),
+            ("removed and there again", &[("a", Left::Nothing, Some(OLD))], Some(mark(2, NEW)), Whose::Both),
+            ("changed before", &[("a", Left::Other, Some(NEW))], Some(mark(1, NEW)), Whose::Both),
+            (
+                "twice by the call",
+                &[("a", Left::Other, Some(OLD)), ("a", Left::Other, Some(NEW))],
+                Some(mark(1, NEW)),
+                Whose::Call,
+            ),
+            (
+                "linked, then written",
+                &[("a", Left::Same, Some(OLD)), ("a", Left::Other, Some(NEW))],
+                Some(mark(1, NEW)),
+                Whose::Call,
+            ),
+            ("below a moved folder", &[("d", Left::Tree, None)], Some(mark(1, OLD)), Whose::Others),
+        ];
+        for (what, notes, now, whose) in rows {
+            let witness = witness();
+            for (path, left, was) in *notes {
+                witness.changed(Path::new(path), *left, was.map(|was| mark(1, was)));
+            }
+            assert_eq!(witness.whose(Path::new("a"), *now), *whose, "{what}");
+        }
+        let moved = witness();
+        moved.changed(Path::new("d"), Left::Tree, None);
+        assert_eq!(moved.whose(Path::new("d/x"), Some(mark(1, OLD))), Whose::Call);
+        assert_eq!(moved.whose(Path::new("d/x"), Some(mark(1, NEW))), Whose::Both);
+        let replaced = witness();
+        replaced.changed(Path::new("a"), file(1), Some(mark(1, OLD)));
+        assert_eq!(
+            replaced.whose(Path::new("a"), Some(mark(2, NEW))),
+            Whose::Both,
+            "another file stands there"
+        );
+    }
+
+    #[test]
+    fn a_file_that_was_changed_long_after_its_last_opening_may_have_another_writer() {
+        let witness = witness();
+        let now = SystemTime::now();
+        let at = |later: u64| FileMark { device: 1, inode: 1, changed: now + Duration::from_secs(later) };
+        witness.changed(Path::new("a"), Left::File(at(0)), None);
+        assert_eq!(witness.whose(Path::new("a"), Some(at(1))), Whose::Call);
+        assert_eq!(witness.whose(Path::new("a"), Some(at(60))), Whose::Both);
+    }
+
+    #[test]
+    fn it_is_complete_when_every_program_of_the_call_has_a_supervisor() {
+        let witness = Witness::default();
+        assert!(!witness.is_complete());
+        witness.begin(SystemTime::now());
+        assert!(!witness.is_complete(), "no program ran");
+        witness.program(true);
+        assert!(witness.is_complete());
+        witness.program(false);
+        assert!(!witness.is_complete());
+        witness.supervisor();
+        assert!(witness.is_complete());
+        witness.begin(SystemTime::now());
+        assert!(!witness.is_complete(), "another call");
+    }
+}
