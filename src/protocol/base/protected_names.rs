@@ -194,7 +194,7 @@ pub const FILES: &[&str] = &[
     ".config/rclone/rclone.conf",
 ];
 
-/// Folders that hold packages of others and what is built of them. What lies in one is run by whoever uses the package, and a
+/// Folders that hold packages of others and what is built of them. What lies in one is run by all who use the package, and a
 /// name in it is obeyed only by someone who works inside of that folder; packages bring many of them.
 pub const PACKAGES: &[&str] =
     &["node_modules", "bower_components", "site-packages", "dist-packages", "_deps", "vendor", "target"];

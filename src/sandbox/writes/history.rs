@@ -242,7 +242,7 @@ impl Objects {
         started.is_ok().then(|| Self { input, output, child, _over: over, trees: HashMap::new() })
     }
 
-    /// Returns kind and content. `None`: there is none of this number.
+    /// Returns kind and content. `None`: the repository has no such object.
     fn read(&mut self, id: &str) -> Option<(String, Vec<u8>)> {
         writeln!(self.input, "{id}").ok()?;
         let mut head = String::new();
