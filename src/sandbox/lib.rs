@@ -14,6 +14,7 @@
 //! | [`hard_links`] | names in the workspace that are secret or protected files elsewhere |
 //! | `git` | repositories that a command makes: what makes git run programs there |
 //! | `writes` | protected names that a command writes below the workspace, judged after it |
+//! | `hidden` | hidden files that the output of a command names |
 //! | `bubblewrap` | arguments of `bwrap` |
 //! | `network` | one network namespace for the commands of a session |
 //! | `wait` | waiting for a process |
@@ -41,6 +42,7 @@ pub mod confine;
 pub mod confinement;
 mod git;
 pub mod hard_links;
+mod hidden;
 pub mod launcher;
 #[cfg(target_os = "linux")]
 mod linux;
