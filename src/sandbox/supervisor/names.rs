@@ -53,9 +53,9 @@ impl Judge {
         }
         let workspace = self.scope.workspace();
         let (old_path, new_path) = (old.path()?, new.path()?);
-        let mut pairs = self.moved(old, (&old_path, &new_path), folders.0)?;
+        let mut pairs = self.protected_pairs(old, (&old_path, &new_path), folders.0)?;
         if exchange {
-            pairs.extend(self.moved(new, (&new_path, &old_path), folders.1)?);
+            pairs.extend(self.protected_pairs(new, (&new_path, &old_path), folders.1)?);
         }
         if pairs.is_empty() {
             return Ok(None);
@@ -74,7 +74,7 @@ impl Judge {
     }
 
     /// Returns the old and new paths with protected names of what is moved, and whether it goes with its folder.
-    fn moved(
+    fn protected_pairs(
         &self,
         entry: &Entry,
         (old, new): (&Path, &Path),
