@@ -199,7 +199,7 @@ fn walk(term: &mut Term, state: &str, keys: &[&str], until: impl Fn(&str) -> boo
 fn start(place: &Place, cols: u16, rows: u16) -> Term {
     place.config("[ui]\nbranch_summary = \"never\"\n");
     let at = place.user.join("sample");
-    let mut term = place.term(&["demo", "--no-tour", "--at", at.to_str().unwrap()], cols, rows);
+    let term = place.term(&["demo", "--no-tour", "--at", at.to_str().unwrap()], cols, rows);
     term.wait_text("Type what you want done");
     term.wait("the mode", home);
     term
