@@ -3,7 +3,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, ForkLimit};
+use tiller_tool::shell::{Confiner, FileGuard, ForkLimit, Sandbox};
 
 use super::rows::{HARMLESS, HOSTILE, NAMED};
 use super::tree::{Tree, is_repository_name};
