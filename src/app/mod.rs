@@ -16,7 +16,7 @@
 //! | `definitions` | kinds of agents, programs and workflows, from files |
 //! | `extensions` | hooks of the settings and of the project |
 //! | `spill` | full outputs of removed sessions |
-//! | `temporary` | the folder for temporary files, when `TMPDIR` names none |
+//! | `process` | settings of this process: no core dumps, a folder for temporary files |
 //! | `screen` | parts for the workbench only: the editor, the status line's command, changes of settings, keys and
 //! themes |
 //!
@@ -24,12 +24,12 @@
 //! does with the parts.
 
 pub(crate) mod agents;
-pub(crate) mod core_dumps;
 pub(crate) mod definitions;
 pub(crate) mod extensions;
 pub(crate) mod files;
 mod logs;
 pub mod options;
+pub(crate) mod process;
 pub(crate) mod restricting;
 pub(crate) mod rules;
 pub(crate) mod sandbox;
@@ -38,7 +38,6 @@ pub(crate) mod settings;
 pub mod setup;
 pub(crate) mod spill;
 pub mod start;
-pub(crate) mod temporary;
 mod terminals;
 pub(crate) mod tools;
 mod trust;

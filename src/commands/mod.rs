@@ -108,10 +108,10 @@ impl From<NoticeKind> for Exit {
 
 /// Runs the command.
 pub fn run(cli: Cli) -> ExitCode {
-    if let Err(e) = crate::app::core_dumps::disable() {
+    if let Err(e) = crate::app::process::core_dumps::disable() {
         tracing::debug!(error = %e, "core dumps could not be turned off");
     }
-    crate::app::temporary::settle();
+    crate::app::process::temporary::settle();
     let exit = dispatch(cli);
     ExitCode::from(exit.unwrap_or_else(|n| fail(&n)).code())
 }

@@ -164,7 +164,7 @@ impl Spill {
     /// # Errors
     /// As [`Self::create`].
     pub(crate) fn named(cx: &ToolCx, ending: &str) -> std::io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&cx.spill)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&cx.folders.spill)?;
         let name: String = cx
             .call_id
             .chars()
@@ -172,7 +172,7 @@ impl Spill {
             .take(80)
             .collect();
         for n in 0..1000u32 {
-            let path = cx.spill.join(if n == 0 {
+            let path = cx.folders.spill.join(if n == 0 {
                 format!("{name}.{ending}")
             } else {
                 format!("{name}-{n}.{ending}")

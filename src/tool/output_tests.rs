@@ -41,7 +41,7 @@ async fn long_output_is_spilled_privately() {
     assert_eq!(got.lines().find_map(pointed_at), Some(path));
     assert_eq!(pointed_at("[... 1 KB, 2 lines left out; the full output could not be kept: no ...]"), None);
     assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(std::fs::metadata(&bench.cx.spill).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(std::fs::metadata(&bench.cx.folders.spill).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
 #[tokio::test]

@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 use crate::code::{CallConsent, CallForScript, InnerReply, InnerResult, ScriptPorts, WaitingCall};
 use crate::crew::{CrewReply, CrewRequest, Delegation};
 use crate::{
-    Limits, MemoryPorts, Ports, ServerCost, ServerPorts, Tool, ToolCx, ToolError, ToolOutput, Workspace,
+    Limits, MemoryPorts, Ports, ServerCost, ServerPorts, Tool, ToolCx, ToolError, ToolFolders, ToolOutput,
+    Workspace,
 };
 
 pub mod bombs;
@@ -316,8 +317,10 @@ impl Bench {
             ports: ports.clone(),
             clock: clock.clone(),
             limits: Arc::new(Limits::default()),
-            spill: scratch.path().join("spill"),
-            plans: scratch.path().join("plans/session"),
+            folders: ToolFolders {
+                spill: scratch.path().join("spill"),
+                plans: scratch.path().join("plans/session"),
+            },
             child_env: Arc::new(vec![
                 ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
                 ("LANG".into(), "C.UTF-8".into()),

@@ -20,10 +20,11 @@ use tiller_store::{MadeBy, Store};
 use tiller_tool::Workspace;
 use tokio::runtime::Runtime;
 
+use crate::app::process::temporary;
 use crate::app::settings::{self, SharedSettings};
 use crate::app::{
-    Setup, definitions, definitions::workflows, extensions, logs, restricting, rules, sandbox, temporary,
-    terminals, trust, watch,
+    Setup, definitions, definitions::workflows, extensions, logs, restricting, rules, sandbox, terminals,
+    trust, watch,
 };
 
 /// Permission rules of this run only, in the syntax of `permissions.yaml`.
@@ -147,7 +148,7 @@ impl Running {
                 Notice::new(NoticeKind::Config, p.to_string()).hint(hint)
             })
             .collect();
-        notices.extend(crate::app::temporary::notice());
+        notices.extend(temporary::notice());
         notices.extend(server_problems);
         notices.append(&mut plugin_notices);
         notices.extend(settings::doubled(&setup));

@@ -12,7 +12,7 @@ use tiller_tool::shell::{FileMark, Whose, Witness};
 
 use super::restore::back;
 
-/// Commands that no supervisor sees and that take less, in milliseconds, leave nobody the time to edit a file.
+/// Milliseconds. Within less a file is hardly edited beside a command that no supervisor sees.
 const UNWATCHED: i64 = 2_000;
 /// Files of such a command that a restore keeps beside what it writes. Of one that changes more, the state before the restore
 /// keeps them.
@@ -24,12 +24,12 @@ pub(super) struct SortedChanges {
     /// The command made them, those in `both` included.
     pub(super) own: Vec<FileDiff>,
     pub(super) others: Vec<PathBuf>,
-    /// The command touched these files, and somebody else may have.
+    /// The command touched these files, and others may have.
     pub(super) both: Vec<PathBuf>,
 }
 
 /// Sorts changes by what `witness` saw. Where it did not see everything, they are all the command's; those of one that `took`
-/// long, in milliseconds, may be somebody else's as well.
+/// long, in milliseconds, may be those of others as well.
 pub(super) fn sort(
     shadow: &Shadow,
     witness: Option<&Witness>,

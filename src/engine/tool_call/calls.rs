@@ -16,7 +16,7 @@ use tiller_protocol::{
     ToolVerb, Touch,
 };
 use tiller_tool::shell::Witness;
-use tiller_tool::{Tool, ToolCx};
+use tiller_tool::{Tool, ToolCx, ToolFolders};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -72,8 +72,7 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
             &core.services.config(),
             &core.services.tools.variables,
         )),
-        spill: spill(core),
-        plans: planning::plans(core),
+        folders: ToolFolders { spill: spill(core), plans: planning::plans(core) },
         child_env: core.services.tools.env.now(),
         run: Arc::default(),
         witness: Witness::default(),

@@ -89,7 +89,7 @@ pub enum By {
     Background { commands: String },
     /// A call of another session.
     Session { session: SessionId, title: String },
-    /// A command, or somebody else while it ran: restores keep what stands there beside what they write.
+    /// A command, or others while it ran: restores keep what stands there beside what they write.
     Unknown,
 }
 

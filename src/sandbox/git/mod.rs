@@ -22,6 +22,6 @@ pub(crate) use guard::Repositories;
 pub(crate) use touched::Touched;
 
 #[cfg(test)]
-mod rows;
+mod rows_tests;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tiller_tool::shell::{Confiner, FileGuard, ForkLimit, Sandbox};
 
-use super::rows::{HARMLESS, HOSTILE, NAMED};
+use super::rows_tests::{HARMLESS, HOSTILE, NAMED};
 use super::tree::{Tree, is_repository_name};
 use crate::confine::{FileGuards, Method, SessionSandbox};
 use crate::network::Servers;

@@ -16,7 +16,7 @@ use crate::network::Servers;
 use crate::policy::{Policy, Profile};
 use crate::supervisor::caller::Caller;
 use crate::supervisor::calls::{self, FileCall, OpenFlags, PathArgument};
-use crate::supervisor::closings::Closings;
+use crate::supervisor::changes::Closings;
 use crate::supervisor::links::LinksOut;
 use crate::supervisor::losses::Losses;
 use crate::supervisor::network::{self, Sockets};

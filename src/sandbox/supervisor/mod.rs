@@ -12,12 +12,11 @@
 //! | `network` | servers and connections, in the caller's place |
 //! | `creation` | opening for writing and making names in the caller's place |
 //! | `removal` | removing and renaming in the caller's place |
-//! | `losses` | what a command has removed that nothing brings back; `git_index`, `ignored`: what git has or ignores |
+//! | `losses` | what a command has removed that nothing brings back |
 //! | `names` | protected names, noted before they are changed |
 //! | `links` | files with another name where the command may not write |
 //! | `attributes` | modes, owners and times, changed in the caller's place |
-//! | `changes` | what the call is told that a command has changed |
-//! | `closings` | files that others write while a command has them open |
+//! | `changes` | what a command has changed, for the witness of its call |
 //! | `refusal` | what a refused call was for, in words |
 //!
 //! The supervisor is a thread of the process that started the command. It sleeps until a call comes, and ends with the
@@ -29,11 +28,8 @@ pub(crate) mod caller;
 pub(crate) mod calls;
 mod changes;
 pub(crate) mod channel;
-mod closings;
 mod creation;
 mod decide;
-mod git_index;
-mod ignored;
 mod links;
 mod losses;
 mod names;
@@ -195,8 +191,6 @@ fn serve(listener: &Arc<Listener>, mut compared: Option<&mut Comparison>, judge:
     }
 }
 
-#[cfg(test)]
-mod changes_tests;
 #[cfg(test)]
 mod creation_tests;
 #[cfg(test)]

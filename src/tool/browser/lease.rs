@@ -142,5 +142,5 @@ impl Lease {
 
 /// Where downloads of the session go.
 pub(super) fn downloads(cx: &ToolCx) -> std::path::PathBuf {
-    cx.spill.join("downloads")
+    cx.folders.spill.join("downloads")
 }

@@ -107,9 +107,9 @@ pub(super) async fn report(
 
 /// Writes the whole page to the agent's file (0600) in the session's folder, in place of the last one.
 fn keep(cx: &ToolCx, page: &PageText) -> std::io::Result<PathBuf> {
-    DirBuilder::new().recursive(true).mode(0o700).create(&cx.spill)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(&cx.folders.spill)?;
     let name = blake3::hash(cx.agent.0.as_bytes()).to_hex();
-    let path = cx.spill.join(format!("page-{}.txt", &name[..12]));
+    let path = cx.folders.spill.join(format!("page-{}.txt", &name[..12]));
     let new = path.with_extension("new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
     writeln!(file, "{} \"{}\"", page.url, page.title)?;

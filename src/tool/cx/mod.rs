@@ -19,6 +19,15 @@ pub use limits::Limits;
 pub use ports::{AskedWrite, MemoryOrigin, MemoryPorts, Ports, ServerCost, ServerPorts};
 pub use workspace::{Protected, Secrets, SeenFile, Unreachable, Unreadable, Workspace};
 
+/// Folders of a session, each for its owner only (0700) and made when first needed.
+#[derive(Clone, Debug)]
+pub struct ToolFolders {
+    /// Full outputs.
+    pub spill: PathBuf,
+    /// Plans.
+    pub plans: PathBuf,
+}
+
 /// The context of one call. Cheap to clone.
 #[derive(Clone)]
 pub struct ToolCx {
@@ -35,10 +44,7 @@ pub struct ToolCx {
     pub ports: Arc<dyn Ports>,
     pub clock: Arc<dyn Clock>,
     pub limits: Arc<Limits>,
-    /// Folder (0700) for full outputs; made when first needed.
-    pub spill: PathBuf,
-    /// Folder (0700) of this session's plans; made when first needed.
-    pub plans: PathBuf,
+    pub folders: ToolFolders,
     /// The whole environment of children that are started now: allow-listed, without keys.
     pub child_env: Arc<Vec<(String, String)>>,
     /// How its command is confined.

@@ -76,7 +76,7 @@ impl Tool for WritePlan {
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         let plan = checked(schema::read(&args)?)?;
-        let file = place(&cx.plans, &cx.call_id, &plan);
+        let file = place(&cx.folders.plans, &cx.call_id, &plan);
         let shown = blocking({
             let (file, plan) = (file.clone(), plan.clone());
             move || keep(&file, &plan)

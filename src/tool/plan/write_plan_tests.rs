@@ -78,7 +78,7 @@ async fn a_plan_that_is_empty_or_too_long_is_refused() {
     }
     assert!(b.ports.asked.lock().unwrap().is_empty());
     // A file in place of the folder: said, and nothing is asked.
-    std::fs::write(b.cx.plans.parent().unwrap(), "").unwrap();
+    std::fs::write(b.cx.folders.plans.parent().unwrap(), "").unwrap();
     let err = b.call(&WritePlan, args()).await.unwrap_err();
     assert!(matches!(err, ToolError::Tell(t) if t.contains("cannot be used")));
 }

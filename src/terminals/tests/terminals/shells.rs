@@ -54,7 +54,7 @@ async fn output_of_any_size_comes_as_it_was_written() {
     let said = there.run("seq 1 200000 >big; cksum <big; cat big").await;
     let full = said.split("read_file ").nth(1).or_else(|| said.split("in ").last()).unwrap_or_default();
     assert!(said.contains("left out"), "{full}");
-    let spill = std::fs::read_dir(&there.bench.cx.spill).unwrap().flatten().next().unwrap().path();
+    let spill = std::fs::read_dir(&there.bench.cx.folders.spill).unwrap().flatten().next().unwrap().path();
     let all = std::fs::read_to_string(spill).unwrap();
     let mut lines = all.lines();
     let sum = lines.next().unwrap().to_owned();

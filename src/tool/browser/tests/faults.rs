@@ -149,7 +149,7 @@ async fn downloads_go_to_the_session_and_are_bounded() {
         told.push_str(&world.call("snapshot", json!({"changes": true})).await);
     }
     assert!(told.contains("evil.sh") && told.contains("is complete"), "{told}");
-    let folder = world.bench.cx.spill.join("downloads");
+    let folder = world.bench.cx.folders.spill.join("downloads");
     let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap()).collect();
     assert_eq!(files.len(), 1, "{files:?}");
     assert_eq!(std::fs::read(files[0].path()).unwrap(), b"hello");

@@ -83,7 +83,7 @@ pub(crate) fn resolve(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
     let Walk { at: path, exists, link, leaf_link, .. } = walk;
     let zone = if path.starts_with(root) {
         Zone::Inside
-    } else if cx.spill.canonicalize().is_ok_and(|spill| path.starts_with(spill)) {
+    } else if cx.folders.spill.canonicalize().is_ok_and(|spill| path.starts_with(spill)) {
         Zone::Spill
     } else {
         Zone::Outside

@@ -300,7 +300,7 @@ async fn without_a_path_an_image_is_kept_where_it_can_be_read() {
     let server = Server::always(said(json!({"data": [{"b64_json": data}]})));
     let b = Bench::new();
     let out = b.call(image_tool(server.endpoint()), json!({"prompt": "A cat"})).await.unwrap();
-    let kept = b.cx.spill.join("call-1.jpg");
+    let kept = b.cx.folders.spill.join("call-1.jpg");
     assert!(kept.is_file(), "{out:?}");
     assert!(text_of(&out.content).contains(&kept.display().to_string()), "{out:?}");
     assert!(measure(&out).starts_with("4x4, "), "{out:?}");
@@ -442,7 +442,7 @@ async fn a_text_is_spoken_into_a_file() {
     assert!(!b.root.join("hello.wav").exists());
     let out = b.call(tool, json!({"text": "Hello", "voice": "echo"})).await.unwrap();
     assert_eq!(measure(&out), "mp3, 15 B");
-    assert!(b.cx.spill.join("call-1.mp3").is_file());
+    assert!(b.cx.folders.spill.join("call-1.mp3").is_file());
 }
 
 #[tokio::test]

@@ -158,7 +158,7 @@ impl CommandWatch {
         lock(&self.state.attended).witness.is_some()
     }
 
-    /// Notes that somebody else has written a file that the command has opened.
+    /// Notes that another program has written a file that the command has opened.
     pub fn written_by_others(&self, path: &Path) {
         let witness = lock(&self.state.attended).witness.clone();
         if let Some(witness) = witness {

@@ -71,8 +71,8 @@ pub enum Whose {
     Both,
 }
 
-/// What the supervisors of a call's programs saw. Clones share it. The supervisors add, and whoever compares the files after
-/// the call reads.
+/// What the supervisors of a call's programs saw. Clones share it. The supervisors add to it; it is read when the
+/// files are compared after the call.
 #[derive(Clone, Debug, Default)]
 pub struct Witness(Arc<Mutex<Seen>>);
 
@@ -156,7 +156,7 @@ impl Witness {
         }
     }
 
-    /// Notes that somebody else has written a file in its place.
+    /// Notes that another program has written a file in its place.
     pub fn written_by_others(&self, path: &Path) {
         if let Some(known) = lock(&self.0).paths.get_mut(path) {
             known.mixed = true;
@@ -192,7 +192,7 @@ impl Witness {
 }
 
 impl SeenPath {
-    /// Whether what stands there shows that somebody else changed it after the programs of the call.
+    /// Returns true if what stands there shows that others changed it after the programs of the call.
     fn is_changed_by_others(&self, now: Option<FileMark>) -> bool {
         let later = |now: FileMark| now.changed > self.last + HELD;
         match (self.left, now) {
@@ -233,7 +233,7 @@ mod tests {
     const NEW: i64 = BEGAN + 5;
 
     #[test]
-    fn a_change_is_the_calls_where_a_program_of_it_touched_the_file_and_nobody_else_did() {
+    fn a_change_is_the_calls_where_a_program_of_it_touched_the_file_alone() {
         type Notes = &'static [(&'static str, Left, Option<i64>)];
         let file = |inode| Left::File(mark(inode, NEW));
         let rows: &[(&str, Notes, Option<FileMark>, Whose)] = &[

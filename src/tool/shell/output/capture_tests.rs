@@ -16,7 +16,7 @@ fn short_output_stays_whole_and_makes_no_file() {
     let bench = Bench::new();
     let text = feed(&bench, b"one\ntwo\n", 3);
     assert_eq!(text, Text { model: "one\ntwo\n".into(), tail: "one\ntwo\n".into(), full: None });
-    assert!(!bench.cx.spill.exists());
+    assert!(!bench.cx.folders.spill.exists());
 }
 
 #[test]

@@ -17,7 +17,7 @@ const EVENTS: usize = 4096;
 
 /// The files that one command has opened for writing.
 #[derive(Debug, Default)]
-pub(super) struct Closings {
+pub(in crate::supervisor) struct Closings {
     /// Made for the first file; `None`: there is none yet, or the system has no more of them.
     queue: Option<Arc<OwnedFd>>,
     /// Number of the command.

@@ -1,4 +1,8 @@
-//! What a command has removed that nothing brings back: the count of the guard of deletions.
+//! What a command has removed that nothing brings back: the count of the guard of deletions. `git_index` knows what git has,
+//! `ignored` what it ignores.
+
+mod git_index;
+mod ignored;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,8 +12,8 @@ use rustix::fs::Timespec;
 use tiller_tool::shell::{CommandWatch, Deletion};
 
 use crate::policy::{Policy, Profile};
-use crate::supervisor::git_index::GitIndex;
-use crate::supervisor::ignored::Ignored;
+use git_index::GitIndex;
+use ignored::Ignored;
 
 /// Files of a folder that is moved away, as far as they are counted.
 const LISTED: usize = 10_000;

@@ -7,9 +7,14 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use rustix::fs::{AtFlags, FileType, Stat, statat};
 use tiller_tool::shell::{FileMark, Left};
 
-use crate::supervisor::closings::Closings;
 use crate::supervisor::decide::Judge;
 use crate::supervisor::walk::Entry;
+
+mod closings;
+#[cfg(test)]
+mod tests;
+
+pub(super) use closings::Closings;
 
 impl Judge {
     /// Notes what the command has just made of a path. `was`: what stood there before.
