@@ -31,7 +31,7 @@ use programs::command;
 /// Why a command asks in every profile. Empty when it need not.
 ///
 /// `places` are the folders in which its parts may run; what a word names is judged by where it leads. `confined`: it runs in the
-/// sandbox, which holds what its code does and keeps its servers on loopback: then neither is a reason.
+/// sandbox without an open network, which holds what its code does and keeps its servers on loopback: then neither is a reason.
 pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf], confined: bool) -> Vec<String> {
     let location = Location { roots, places };
     let mut out = Vec::new();

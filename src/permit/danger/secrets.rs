@@ -14,7 +14,7 @@ pub(super) fn reads_secret(part: &Part, location: Location<'_>) -> Option<String
     let secret = |w: &Word| {
         let t = w.text.to_lowercase();
         let name = base_name(&t);
-        at_home().any(|place| names(&t, place)) && !projects(w, location)
+        t.contains('/') && at_home().any(|place| names(&t, place)) && !projects(w, location)
             || t.contains(".docker/config")
             || matches!(
                 name.as_str(),

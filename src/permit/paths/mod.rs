@@ -94,6 +94,7 @@ impl Roots {
     #[must_use]
     pub fn with_variables(mut self, variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let moved = tiller_protocol::secret_paths::moved(variable, &self.workspace);
+        let moved = moved.into_iter().map(|(path, _)| path).collect();
         self.secrets = Arc::new((*self.secrets).clone().with_moved(moved, &self.resolve));
         self.linked = self.linked.map(|_| Arc::new(linked::LinkedSecrets::new(self.secrets.all())));
         self

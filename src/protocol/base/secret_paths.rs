@@ -53,22 +53,27 @@ const MOVED: &[(&str, &str)] = &[
     (".lesshst", "LESSHISTFILE"),
 ];
 
-/// The paths of the list where variables move them. What lies in `project` is the project's own, and no secret.
-pub fn moved(variable: &dyn Fn(&str) -> Option<String>, project: &Path) -> Vec<PathBuf> {
+/// The paths of the list where variables move them, and true for those of [`settings_at_home`]. What lies in `project` is the
+/// project's own, and no secret.
+pub fn moved(variable: &dyn Fn(&str) -> Option<String>, project: &Path) -> Vec<(PathBuf, bool)> {
     let mut all = Vec::new();
     for (place, name) in MOVED {
         let value = variable(name).unwrap_or_default();
         for folder in std::env::split_paths(&value).filter(|path| path.is_absolute()) {
-            for entry in at_home().map(Path::new) {
+            for line in lines() {
+                let (entry, is_settings) =
+                    line.strip_prefix(SETTINGS).map_or((line, false), |entry| (entry, true));
+                let entry = Path::new(entry);
                 match (entry.strip_prefix(place), Path::new(place).starts_with(entry)) {
-                    (Ok(rest), _) => all.push(folder.join(rest)),
-                    (_, true) => all.push(folder.clone()),
+                    (Ok(rest), _) => all.push((folder.join(rest), is_settings)),
+                    (_, true) => all.push((folder.clone(), is_settings)),
                     _ => {}
                 }
             }
         }
     }
-    all.retain(|path| !path.starts_with("/dev") && !path.starts_with(project) && !project.starts_with(path));
+    let is_own = |path: &Path| path.starts_with(project) || project.starts_with(path);
+    all.retain(|(path, _)| !path.starts_with("/dev/null") && !is_own(path));
     all
 }
 
@@ -96,13 +101,15 @@ mod tests {
     fn paths_that_variables_move_are_known() {
         let of = |name: &str, value: &str| {
             let (name, value) = (name.to_owned(), value.to_owned());
-            moved(&move |asked| (asked == name).then(|| value.clone()), Path::new("/home/u/app"))
+            let all = moved(&move |asked| (asked == name).then(|| value.clone()), Path::new("/home/u/app"));
+            all.into_iter().map(|(path, _)| path).collect::<Vec<_>>()
         };
         for (name, value, path) in [
             ("XDG_CONFIG_HOME", "/c", "/c/gh"),
             ("XDG_DATA_HOME", "/d", "/d/keyrings"),
             ("CARGO_HOME", "/c", "/c/credentials.toml"),
             ("GNUPGHOME", "/g", "/g"),
+            ("GNUPGHOME", "/dev/shm/gpg", "/dev/shm/gpg"),
             ("KUBECONFIG", "/a/one:/b/two", "/b/two"),
             ("HISTFILE", "/h/typed", "/h/typed"),
         ] {

@@ -286,6 +286,9 @@ fn words(body: &[u8]) -> ServerMessage {
         Value::Object(fields) if fields.is_empty() => String::new(),
         other => other.to_string(),
     });
+    // A status in words, with the reason beside it.
+    let beside = value.get("message").and_then(Value::as_str).filter(|_| error.is_string());
+    let text = beside.map_or(text.clone(), |reason| format!("{text}: {reason}"));
     let mut code = String::new();
     for key in ["type", "code", "status"] {
         match error.get(key) {

@@ -195,6 +195,10 @@ fn p17_the_reason_is_quoted_from_any_body() {
         (r#"{"error": {"error": {"message": "deep"}}}"#, "deep"),
         (r#"{"error": null, "message": "beside"}"#, "beside"),
         (r#"{"error": {"code": 7}, "message": "outside"}"#, "outside"),
+        (
+            r#"{"statusCode": 400, "error": "Bad Request", "message": "the reason"}"#,
+            "Bad Request: the reason",
+        ),
         (r#"{"error_msg": "of another"}"#, "of another"),
         (r#"[{"error": {"message": "in a list"}}]"#, "in a list"),
         (r#"{"success": false, "why": 3}"#, r#""why":3"#),

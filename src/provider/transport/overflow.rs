@@ -21,10 +21,13 @@ const CODES: &[&str] = &[
 /// Codes of fields that are too long whatever the window is.
 const FIELDS: &[&str] = &["string_above_max_length", "array_above_max_length", "string_too_long", "too_long"];
 
-/// What a conversation is called.
+/// Words about limits that pass with time.
+const PASSING: &[&str] = &["quota", "rate limit", "per hour", "per second", "retry in", "try again in"];
+
+/// Names of a conversation or of its parts.
 const CONVERSATION: &[&str] =
     &["prompt", "context", "input", "conversation", "messages", "token", "sequence", "request", "query"];
-/// Too much of it.
+/// Words for too much of it.
 const TOO_MUCH: &[&str] = &[
     "exceed",
     "too long",
@@ -84,14 +87,14 @@ const CLEAR: &[&str] = &[
 /// The smallest window that is plausible, and the largest, in tokens.
 const PLAUSIBLE: std::ops::RangeInclusive<u64> = 512..=100_000_000;
 
-/// Whether a refusal says that the request exceeds the window. `code`: its code and type.
+/// Returns true if a refusal says that the request exceeds the window. `code`: its code and type.
 pub(crate) fn is_overflow(code: &str, text: &str) -> bool {
     let (code, text) = (code.to_lowercase(), text.to_lowercase());
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if CODES.iter().any(|known| code.contains(known) || text.contains(known)) {
         return true;
     }
-    if code.split_whitespace().any(|word| FIELDS.contains(&word)) || is_of_a_field(&text) {
+    if code.split_whitespace().any(|word| FIELDS.contains(&word)) || is_of_a_field(&text) || has(PASSING) {
         return false;
     }
     let of_reply = has(&[
@@ -108,7 +111,7 @@ pub(crate) fn is_overflow(code: &str, text: &str) -> bool {
     has(CONVERSATION) && has(TOO_MUCH) && compares || has(CLEAR) && has(TOO_MUCH)
 }
 
-/// Whether the text is about one field of the request, or about something that is counted in other units.
+/// Returns true if the text is about one field of the request, or about something that is counted in other units.
 fn is_of_a_field(text: &str) -> bool {
     let speaks_of_tokens = text.contains("token") || text.contains("context");
     let indexed =
@@ -169,6 +172,8 @@ const BEFORE: &[&str] = &[
 ];
 /// Text right after it.
 const BEHIND: &[&str] = &[" maximum", " tokens maximum", " max "];
+/// Text right after a number of something else, or of a part of the request.
+const OTHER_UNITS: &[&str] = &[" + ", " char", " byte", " message", " request", " kb", " mb"];
 
 /// The window that the text of a refusal names, in tokens.
 pub fn window(text: &str) -> Option<u64> {
@@ -176,8 +181,8 @@ pub fn window(text: &str) -> Option<u64> {
     let named = |(number, before, behind): (u64, &str, &str)| {
         let named = BEFORE.iter().any(|words| before.ends_with(words))
             || BEHIND.iter().any(|words| behind.starts_with(words));
-        let is_sum = behind.starts_with(" + ");
-        (named && !is_sum && PLAUSIBLE.contains(&number)).then_some(number)
+        let other = OTHER_UNITS.iter().any(|words| behind.starts_with(words));
+        (named && !other && PLAUSIBLE.contains(&number)).then_some(number)
     };
     numbers(&text).find_map(named)
 }
@@ -322,6 +327,7 @@ mod tests {
             Some(272_000),
         ),
         ("", "the input length exceeds the context length", None),
+        ("", "messages exceed the limit of 32768 characters of the context: got 40000", None),
     ];
     /// Refusals of something else.
     const OTHERS: &[(&str, &str)] = &[
@@ -355,6 +361,15 @@ mod tests {
         ),
         ("invalid_request_error", "thinking.budget_tokens: Input should be greater than or equal to 1024"),
         ("", "the model does not support tools"),
+        (
+            "429 RESOURCE_EXHAUSTED",
+            "Quota exceeded for metric: generate_content_free_tier_input_token_count, limit: 250000, model: x. Please retry in 31.837291827s.",
+        ),
+        ("429 RESOURCE_EXHAUSTED", "Quota exceeded for metric: requests, limit: 1000, model: gemini-3-pro"),
+        (
+            "rate_limit_error",
+            "This request would exceed the rate limit of 40000 input tokens; try again in 50000 ms",
+        ),
     ];
 
     #[test]

@@ -101,6 +101,8 @@ pub struct Reads {
     /// Folders that are not seen, though they lie in one that is: of Tiller.
     pub private: Vec<PathBuf>,
     home: Option<PathBuf>,
+    /// Settings of programs where variables move them: hidden if they hold a secret.
+    settings: Vec<PathBuf>,
     /// Tool chains, fonts and git's configuration. These and the following are for [`Profile::Read`].
     tools: Vec<PathBuf>,
     /// What belongs to the project elsewhere.
@@ -200,7 +202,10 @@ impl Policy {
     /// The same policy with the secrets that these variables name, and for what only reads the tool chains and programs.
     #[must_use]
     pub fn with_tools(mut self, variables: Variables<'_>) -> Self {
-        self.hidden.extend(secret_paths::moved(variables, &self.workspace));
+        for (path, is_settings) in secret_paths::moved(variables, &self.workspace) {
+            self.reads.settings.extend(is_settings.then(|| path.clone()));
+            self.hidden.push(path);
+        }
         if self.profile == Profile::Read {
             self.reads.tools = tools::of(self.reads.home.as_deref(), variables);
         }

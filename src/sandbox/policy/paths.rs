@@ -73,11 +73,21 @@ impl Paths {
 fn plain_settings(policy: &Policy) -> Vec<PathBuf> {
     let home = policy.reads.home.iter();
     home.flat_map(|home| settings_at_home().map(|name| home.join(name)))
+        .chain(policy.reads.settings.iter().cloned())
         .filter(|path| is_plain(path))
         .collect()
 }
 
 fn is_plain(path: &Path) -> bool {
+    if path.is_dir() {
+        let files = std::fs::read_dir(path).map(|files| files.take(SETTINGS_FILES + 1).collect::<Vec<_>>());
+        return files.is_ok_and(|files| {
+            let plain = |file: &std::io::Result<std::fs::DirEntry>| {
+                file.as_ref().is_ok_and(|file| !file.path().is_dir() && is_plain(&file.path()))
+            };
+            files.len() <= SETTINGS_FILES && files.iter().all(plain)
+        });
+    }
     let small = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= SETTINGS_BYTES);
     let text = small.then(|| std::fs::read_to_string(path).ok()).flatten();
     text.is_some_and(|text| !holds_secret(&text.to_lowercase()))
@@ -85,17 +95,17 @@ fn is_plain(path: &Path) -> bool {
 
 /// Settings of programs are smaller.
 const SETTINGS_BYTES: u64 = 256 * 1024;
+/// Folders of settings hold fewer files.
+const SETTINGS_FILES: usize = 50;
 
 /// Returns true where a word for a secret, or an address with a password, stands in `text` (in lower case).
 fn holds_secret(text: &str) -> bool {
     const WORDS: &[&str] = &[
-        "passw",
-        "passphrase",
+        "pass",
         "pwd",
         "token",
         "secret",
         "credential",
-        "_auth",
         "authorization",
         "bearer",
         "_key",
@@ -107,7 +117,19 @@ fn holds_secret(text: &str) -> bool {
         let host = rest.split(|c: char| c == '/' || c.is_whitespace() || "\"'<>".contains(c)).next();
         host.is_some_and(|host| host.contains('@'))
     };
-    WORDS.iter().any(|word| text.contains(word)) || text.split("://").skip(1).any(address)
+    // Words in front of nothing, as a comment names the fields that there are.
+    let is_empty = |line: &str| {
+        ["#", "--", ";", "//"].iter().any(|sign| line.trim_start().starts_with(sign))
+            && line.trim_end().ends_with([':', '='])
+    };
+    let in_line = |line: &str| {
+        WORDS.iter().any(|word| line.contains(word))
+            || line.replace("author", "").contains("auth")
+            // Bundler names hosts so, and conda puts a token into the path.
+            || line.contains("bundle_") && line.contains("__") && !line.contains("bundle_build__")
+            || line.split("://").skip(1).any(|rest| address(rest) || rest.contains("/t/"))
+    };
+    text.lines().filter(|line| !is_empty(line)).any(in_line)
 }
 
 /// Whether the system itself keeps this user from reading the path, and from letting it be read. Each path that has to be
@@ -376,6 +398,16 @@ mod tests {
             ("<server><username>u</username><password>{x}</password></server>", true),
             ("index-url = https://u:p@pypi.example/simple\n", true),
             ("npmAuthToken: x\n", true),
+            ("npmAuthIdent: \"bob:x\"\n", true),
+            ("BUNDLE_GEMS__EXAMPLE__COM: \"id:x\"\n", true),
+            ("BUNDLE_PATH: \"vendor\"\nBUNDLE_BUILD__X: \"--use\"\n", false),
+            ("channels:\n  - https://conda.example/t/xx-1/channel\n", true),
+            ("dev:\n  user: u\n  pass: x\n", true),
+            ("{\"github-oauth\": {\"github.com\": \"x\"}}", true),
+            ("[publish.index]\nauth = \"x\"\n", true),
+            ("[template]\nauthor = \"A\"\n", false),
+            ("remote-repo: x\n-- password:\n-- username:\n", false),
+            ("-- password: x\n", true),
             ("url = \"https://x@npm.example\"", true),
         ] {
             let tmp = tempfile::tempdir().unwrap();

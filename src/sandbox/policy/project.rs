@@ -62,7 +62,8 @@ const KINDS: &[Kind] = &[
 
 /// Files and folders outside of `workspace` that belong to it.
 pub(crate) fn beside(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let mut search = Search { workspace, home, seen: HashSet::new(), found: Vec::new() };
+    let mut search =
+        Search { workspace, home, seen: HashSet::new(), packages: HashMap::new(), found: Vec::new() };
     let mut repository = workspace.join(".git").symlink_metadata().is_ok();
     for above in workspace.ancestors().skip(1) {
         if search.is_too_high(above) {
@@ -103,6 +104,8 @@ struct Search<'a> {
     home: Option<&'a Path>,
     /// Folders whose manifests were read.
     seen: HashSet<PathBuf>,
+    /// Packages outside of the workspace by their folders.
+    packages: HashMap<PathBuf, usize>,
     found: Vec<PathBuf>,
 }
 
@@ -135,16 +138,15 @@ impl Search<'_> {
         }
     }
 
-    /// What was found, in few paths, since each becomes arguments of a program: a folder that holds many packages of the project
-    /// stands for them.
+    /// Returns the found paths in few ones, since each becomes arguments of a program: a folder with many packages of a project,
+    /// which has a manifest there or above, stands for them.
     fn few(mut self) -> Vec<PathBuf> {
-        let mut packages: HashMap<&Path, usize> = HashMap::new();
-        for parent in self.found.iter().filter_map(|path| path.parent()) {
-            *packages.entry(parent).or_default() += 1;
-        }
-        let many =
-            packages.into_iter().filter(|(folder, count)| *count > PACKAGES && !self.is_too_high(folder));
-        let many: Vec<PathBuf> = many.map(|(folder, _)| folder.to_owned()).collect();
+        let is_of_project = |folder: &Path| {
+            let mut above = folder.ancestors().take_while(|above| !self.is_too_high(above));
+            above.any(is_package)
+        };
+        let many = self.packages.iter().filter(|(folder, count)| **count > PACKAGES && is_of_project(folder));
+        let many: Vec<PathBuf> = many.map(|(folder, _)| folder.clone()).collect();
         self.found.extend(many);
         let mut found = outermost(self.found);
         found.truncate(PATHS);
@@ -154,18 +156,24 @@ impl Search<'_> {
     /// A folder that a manifest names, if it holds a package.
     fn take(&mut self, named: &Path) -> Option<PathBuf> {
         let folder = named.canonicalize().ok()?;
-        let package = KINDS.iter().any(|kind| folder.join(kind.name).is_file());
-        if !package || self.is_too_high(&folder) {
+        if !is_package(&folder) || self.is_too_high(&folder) {
             return None;
         }
         if !folder.starts_with(self.workspace) {
+            if let Some(parent) = folder.parent() {
+                *self.packages.entry(parent.to_owned()).or_default() += 1;
+            }
             self.found.push(folder.clone());
         }
         Some(folder)
     }
 }
 
-/// Those that lie in no other one. A link may lead out of the folder that holds it.
+fn is_package(folder: &Path) -> bool {
+    KINDS.iter().any(|kind| folder.join(kind.name).is_file())
+}
+
+/// Returns those that lie in no other one. A link may lead out of the folder that holds it.
 fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths.sort();
     paths.dedup();
@@ -339,7 +347,7 @@ mod tests {
         // Patterns that lead out of the folder stand for nothing.
         write(&at("packages/a/package.json"), r#"{"workspaces": ["../*", "../../*/*"]}"#);
         assert_eq!(beside(&at("packages/a"), Some(&home)), expected);
-        // Many packages are one folder.
+        // Many packages of one project are one folder; others are named each.
         for n in 0..2_000 {
             write(&at(&format!("packages/p{n}/package.json")), "{}");
         }
@@ -347,6 +355,11 @@ mod tests {
             beside(&at("packages/a"), Some(&home)),
             ["node_modules", "package.json", "packages"].map(at)
         );
+        let others: Vec<String> = (0..100).map(|n| format!("../../../code/x{n}")).collect();
+        others.iter().for_each(|other| write(&at("packages/a").join(other).join("go.mod"), ""));
+        write(&at("packages/a/go.work"), &others.join("\n"));
+        let found = beside(&at("packages/a"), Some(&home));
+        assert!(!found.contains(&home.join("code")) && found.contains(&home.join("code/x7")), "{found:?}");
     }
 
     #[test]

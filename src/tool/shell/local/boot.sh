@@ -14,7 +14,7 @@ exec 8<&0 9>&2 </dev/null >/dev/null 2>/dev/null
 if [ -n "$1" ]; then . "$1"; fi
 export TILLER_CHILD="$2"
 # Functions, since a command may unset each variable.
-eval "__tiller_mark() { command printf '%s ' '$2'; }"
+eval "__tiller_head() { command printf '$2 %s %s %s\\n%s\\0' \"\$@\"; }"
 set --
 # The number of the line.
 __tiller_no() { __tiller_n=0; }
@@ -29,8 +29,7 @@ __tiller_load() {
 }
 __tiller_say() {
   __tiller_no
-  __tiller_mark >&9
-  command printf '%s %s %s\n%s\0' "$1" "$__tiller_st" "$__tiller_n" "$PWD" >&9
+  __tiller_head "$1" "$__tiller_st" "$__tiller_n" "$PWD" >&9
   command export -p >&9
   command printf '\0' >&9
   if [ -n "${BASH_VERSION-}" ]; then
