@@ -81,6 +81,7 @@ const CLEAR: &[&str] = &[
     "reduce the length of the",
     "shorten your",
     "conversation is too long",
+    "messages exceed",
     "request too large",
     "payload too large",
 ];
