@@ -19,6 +19,13 @@ use crate::seatbelt;
 use crate::supervisor;
 use crate::writes::ProtectedWrites;
 
+/// Lines about protected files that one command has changed.
+const LINES: usize = 20;
+/// Says why a command does not start.
+const UNSUPERVISED: &str = "the sandbox cannot be set up: its supervisor found no folder for its socket that the command may \
+                            not write, so protected files would not be judged; leave one of /tmp, /var/tmp and /run out of \
+                            the writable folders";
+
 /// A way to confine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
@@ -48,10 +55,10 @@ impl Method {
         landlock.into_iter().chain(bubblewrap).chain(seatbelt).collect()
     }
 
-    /// Whether commands in the workspace can be limited to their own servers and to listed domains.
+    /// Returns without an error if commands in the workspace can be limited to their own servers and to listed domains.
     ///
     /// # Errors
-    /// What is missing, for people: then they have no network at all.
+    /// Names the missing means, for people: then they have no network at all.
     pub fn limits_network(self, found: &Confinement) -> Result<(), &'static str> {
         match self {
             Self::Bubblewrap => Ok(()),
@@ -121,7 +128,7 @@ impl Confined {
         Some(Self { policy: policy.clone(), method, launcher: Launcher::own().ok()? })
     }
 
-    /// Whether files have to be compared after the command, since the kernel cannot protect all of them.
+    /// Returns true if files have to be compared after the command, since the kernel cannot protect all of them.
     pub fn needs_quarantine(&self) -> bool {
         let missing = |path: &PathBuf| path.symlink_metadata().is_err();
         let protected = self.policy.protected_paths();
@@ -161,8 +168,10 @@ impl Confined {
             .flatten();
         #[cfg(not(target_os = "linux"))]
         let (supervisor, _) = (None, (watched, servers, quarantine));
-        // Without a supervisor nothing would be judged.
-        let own = if supervisor.is_some() { own } else { self.for_launch(&launch) };
+        if own.policy.judges_writes && supervisor.is_none() {
+            // Nothing would be judged.
+            return failing(launch, UNSUPERVISED);
+        }
         own.change(launch, step, supervisor)
     }
 
@@ -300,10 +309,15 @@ pub fn confined(launch: Launch, policy: &Policy) -> Launch {
     }
 }
 
-/// A launch that fails with a message.
 fn without_sandbox(launch: Launch) -> Launch {
-    let script = "echo 'tiller: this system has no sandbox' >&2; exit 126";
-    Launch { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], ..launch }
+    failing(launch, "this system has no sandbox")
+}
+
+/// A launch that fails with this message.
+fn failing(launch: Launch, why: &str) -> Launch {
+    let script = "echo \"tiller: $1\" >&2; exit 126";
+    let args = ["-c", script, "tiller", why].map(str::to_owned).into();
+    Launch { program: "/bin/sh".into(), args, ..launch }
 }
 
 /// Confines the shells and commands of a session; the folder for temporary files differs from launch to launch.
@@ -313,14 +327,14 @@ pub struct SessionSandbox {
     policy: Policy,
     /// Where protected files that a command changed are kept.
     quarantine: PathBuf,
-    /// What its commands have written and was not judged yet.
+    /// Holds the protected names that its commands have written and that were not judged yet.
     writes: Arc<ProtectedWrites>,
     network: Arc<SharedNetwork>,
     /// For programs in a terminal of their own. Bubblewrap would take that away from them, or be ended by their keys.
     in_terminal: bool,
     /// For the domains of [`Network::Domains`].
     proxy: Option<Arc<Proxy>>,
-    /// What belongs to the project outside of its folder, for what only reads: as it was at the start, since an agent may
+    /// Holds the paths of the project outside of its folder, for commands that only read: as it was at the start, since an agent may
     /// change the manifests that name it.
     project: Arc<OnceLock<Vec<PathBuf>>>,
 }
@@ -573,11 +587,20 @@ impl FileGuard for Protected {
         let told = judged.told();
         found.extend(judged.violations);
         let gap = repositories.and_then(Repositories::gap);
-        Compared {
-            restored: found.iter().map(Violation::words).collect(),
-            told: gap.into_iter().chain(told).collect(),
-        }
+        Compared { restored: lines(found, &self.quarantine), told: gap.into_iter().chain(told).collect() }
     }
+}
+
+/// Returns a line for each, as far as they are not too many. Those that could not be put back come first.
+fn lines(mut found: Vec<Violation>, quarantine: &Path) -> Vec<String> {
+    found.sort_by_key(|violation| violation.failed.is_none());
+    let more = found.len().saturating_sub(LINES);
+    let mut lines: Vec<String> = found.iter().take(LINES).map(Violation::words).collect();
+    if more > 0 {
+        let place = quarantine.display();
+        lines.push(format!("{more} more protected paths were changed; the changed ones are in {place}"));
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a repository's configuration names: files that are a part of it, and folders of hooks. What they say
+//! Files and folders of hooks that the configuration of a repository names. What they say
 //! decides what a later `git` runs.
 
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn modules(folder: &Path, all: &mut Vec<PathBuf>) {
     }
 }
 
-/// What this file of settings includes, and the folder of hooks that it names.
+/// Collects the files that this file of settings includes, and the folder of hooks that it names.
 fn configuration(file: &Path, git: &Path, depth: u32, all: &mut Vec<PathBuf>) {
     let mut named = Named::default();
     named.read(file, depth);
@@ -53,7 +53,7 @@ fn configuration(file: &Path, git: &Path, depth: u32, all: &mut Vec<PathBuf>) {
     all.extend(named.hooks.iter().map(|hooks| resolve(hooks, git.parent().unwrap_or(git))));
 }
 
-/// What the settings of a repository name.
+/// Paths that the settings of a repository name.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
     /// Included files.
@@ -65,7 +65,7 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// What is named in this `.git` folder.
+    /// Returns the paths that are named in this `.git` folder.
     pub(crate) fn in_repository(git: &Path) -> Self {
         let mut named = Self::default();
         for file in ["config", "config.worktree"] {

@@ -17,7 +17,10 @@ use crate::supervisor::caller::{Caller, descriptor_number};
 use crate::supervisor::calls::PathArgument;
 use crate::supervisor::changes::mark;
 use crate::supervisor::decide::{Judge, Note};
+use crate::supervisor::names::Leaves;
+use crate::supervisor::removal::Refused;
 use crate::supervisor::walk::{Walk, path_of};
+use crate::writes::Holding;
 
 /// Which file a call means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +144,10 @@ impl Judge {
             // A hook that can run now.
             self.touch(path, false);
         }
+        let _held = match self.hold_mode(&file, path.as_deref(), &change) {
+            Ok(held) => held,
+            Err(Refused { errno, note }) => return Some((Answer::Fail(errno.raw_os_error()), note)),
+        };
         let (times, before) = (matches!(change, Values::Times(_)), fstat(&file).ok());
         let answer = match apply(&file, change) {
             Ok(()) => {
@@ -152,6 +159,22 @@ impl Judge {
             Err(e) => Answer::Fail(e.raw_os_error()),
         };
         Some((answer, None))
+    }
+
+    /// Notes a file with a protected name that another mode may make a program.
+    fn hold_mode(
+        &self,
+        file: &OwnedFd,
+        path: Option<&Path>,
+        change: &Values,
+    ) -> Result<Option<Holding<'_>>, Refused> {
+        let is_file = FileType::from_raw_mode(fstat(file)?.st_mode) == FileType::RegularFile;
+        match (change, path) {
+            (Values::Mode(_), Some(path)) if is_file => {
+                self.hold(path, Leaves::File, BlockedKind::Attributes)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Notes it for the call. `times`: nothing else of the file has changed.

@@ -332,17 +332,17 @@ impl Outcome {
     }
 }
 
-/// Whether an open with these flags changes nothing.
+/// Returns true if an open with these flags changes nothing.
 fn only_reads(flags: OFlags) -> bool {
     flags & (OFlags::RWMODE | OFlags::TRUNC) == OFlags::RDONLY
 }
 
-/// Whether a descriptor with these flags can write.
+/// Returns true if a descriptor with these flags can write.
 fn writes(flags: OFlags) -> bool {
     matches!(flags & OFlags::RWMODE, OFlags::WRONLY | OFlags::RDWR)
 }
 
-/// What was read belongs to the caller if it still waits.
+/// Fails if the caller no longer waits: the arguments that were read need not be its own then.
 fn still_waits(call: &Call, listener: &Listener) -> Result<(), Errno> {
     if listener.waits(call.id) { Ok(()) } else { Err(Errno::INTR) }
 }

@@ -83,14 +83,13 @@ impl ProtectedWrites {
     pub(crate) fn restore(&self, tips: &Tips, place: &Path) -> Judged {
         // The supervisor waits meanwhile if the command goes on to write such names.
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = changed(std::mem::take(&mut noted.before));
-        changed.retain(|one| {
-            let same = one.now.as_ref().is_some_and(|now| one.before.allows(now));
-            if same {
-                one.settle();
-            }
-            !same
-        });
+        let allowed = |one: &Changed| one.now.as_ref().is_some_and(|now| one.before.allows(now));
+        let (same, changed): (Vec<_>, Vec<_>) =
+            changed(std::mem::take(&mut noted.before)).into_iter().partition(allowed);
+        // One that a process may still write is judged again.
+        let open = same.into_iter().filter(|one| !one.settle());
+        noted.before = open.map(|one| (one.path, one.before)).collect();
+        noted.bytes = noted.before.values().map(Before::size).sum();
         let seen = |one: &Changed| {
             let now = one.now.as_ref().and_then(content);
             now.is_some_and(|now| noted.seen.get(&one.path).is_some_and(|seen| seen.contains(&now)))
@@ -157,19 +156,24 @@ impl Changed {
         }
     }
 
-    /// Makes what is there a file that no process has open. `false`: something else is there meanwhile.
+    /// Makes what is there a file that no process has open and that has no new name. `false`: it could not be made, or something
+    /// else is there meanwhile.
     fn settle(&self) -> bool {
         let Some(State::File(bytes, mode)) = &self.now else { return true };
-        let is_linked = linked_file(&self.path).is_some();
-        let same = now(&self.path, &self.before) == self.now;
-        let settle = || Place::open(&self.before.above, &self.path)?.settle(bytes, *mode);
-        if same
-            && !is_linked
-            && let Err(error) = settle()
-        {
+        if now(&self.path, &self.before) != self.now {
+            return false;
+        }
+        let linked = linked_file(&self.path);
+        if linked.is_some() && [self.before.linked, self.before.moved_linked].contains(&linked) {
+            // It was so before the command.
+            return true;
+        }
+        let settled =
+            Place::open(&self.before.above, &self.path).and_then(|place| place.settle(bytes, *mode));
+        if let Err(error) = &settled {
             tracing::debug!(%error, path = %self.path.display(), "a protected file could not be made anew");
         }
-        same
+        settled.is_ok()
     }
 
     fn put_back(&self, keep: &mut Keep) -> Option<Violation> {

@@ -28,6 +28,8 @@ pub(crate) use history::Tips;
 
 /// The largest file that can be noted, in bytes.
 const BYTES: usize = 4 << 20;
+/// All states together that are noted until the command ends, in bytes.
+const ALL: usize = 64 << 20;
 /// Entries of a folder in the place of a file.
 const ENTRIES: usize = 100;
 /// Names that are noted until the command ends.
@@ -82,6 +84,8 @@ struct Before {
     state: State,
     /// The state that came here from another protected name with its folder.
     moved: Option<State>,
+    /// It has another name, and had it where it came from.
+    moved_linked: Option<FileId>,
     /// It had another name.
     linked: Option<FileId>,
     /// It is the first part of a name: only a link counts.
@@ -92,6 +96,11 @@ impl Before {
     /// Returns the state that may be there.
     fn lawful(&self) -> &State {
         self.moved.as_ref().unwrap_or(&self.state)
+    }
+
+    /// Returns the bytes that are held.
+    fn size(&self) -> usize {
+        size(&self.state) + self.moved.as_ref().map_or(0, size)
     }
 }
 
@@ -105,11 +114,13 @@ pub struct ProtectedWrites {
 #[derive(Debug, Default)]
 struct Noted {
     before: BTreeMap<PathBuf, Before>,
+    /// The bytes of all of them.
+    bytes: usize,
     /// The contents of paths before commands of the session, by the numbers of git.
     seen: HashMap<PathBuf, HashSet<String>>,
 }
 
-/// A name cannot be noted: it is too large, or there are too many. It must not be changed.
+/// A name cannot be noted: it is too large, or there are too many, or all together are too large. It must not be changed.
 #[derive(Debug)]
 pub(crate) struct TooMuch;
 
@@ -145,13 +156,16 @@ impl Holding<'_> {
             return Err(TooMuch);
         }
         let begun = folder_above(workspace, path, false).is_none();
-        let state = Budget::new(BYTES, ENTRIES).read(path).map_err(|_| TooMuch)?;
+        let left = BYTES.min(ALL.saturating_sub(self.0.bytes));
+        let state = Budget::new(left, ENTRIES).read(path).map_err(|_| TooMuch)?;
         if self.0.seen.len() < SEEN
             && let Some(id) = content(&state)
         {
             self.0.seen.entry(path.to_owned()).or_default().insert(id);
         }
-        let before = Before { above, state, moved: None, linked: linked_file(path), begun };
+        let linked = linked_file(path);
+        let before = Before { above, state, moved: None, moved_linked: None, linked, begun };
+        self.0.bytes += before.size();
         self.0.before.insert(path.to_owned(), before);
         Ok(())
     }
@@ -163,11 +177,28 @@ impl Holding<'_> {
     pub(crate) fn note_moved(&mut self, workspace: &Path, old: &Path, new: &Path) -> Result<(), TooMuch> {
         self.note(workspace, old, true)?;
         self.note(workspace, new, true)?;
-        let moved = self.0.before.get(old).map(|before| before.lawful().clone());
-        if let Some(before) = self.0.before.get_mut(new) {
-            before.moved = moved;
+        let from = self.0.before.get(old);
+        if self.0.bytes + from.map_or(0, |from| size(from.lawful())) > ALL {
+            return Err(TooMuch);
+        }
+        let moved = from.map(|from| from.lawful().clone());
+        let linked = from.and_then(|from| if from.moved.is_some() { from.moved_linked } else { from.linked });
+        let noted = &mut *self.0;
+        if let Some(before) = noted.before.get_mut(new) {
+            noted.bytes -= before.size();
+            (before.moved, before.moved_linked) = (moved, linked);
+            noted.bytes += before.size();
         }
         Ok(())
+    }
+}
+
+/// Returns the bytes of the files of a state.
+fn size(state: &State) -> usize {
+    match state {
+        State::File(bytes, _) => bytes.len(),
+        State::Folder(entries, _) => entries.values().map(size).sum(),
+        State::Missing | State::Link(_) | State::Other => 0,
     }
 }
 

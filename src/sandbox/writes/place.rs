@@ -47,15 +47,24 @@ impl Place {
         Ok(Self { at: path.to_owned() })
     }
 
-    /// Puts a file of its own with this content there, so that no process has it open: one could write later.
+    /// Puts a file of its own with this content there, so that no process has it open: one could write later. Owner, time and
+    /// attributes stay.
     pub(super) fn settle(&self, bytes: &[u8], mode: u32) -> io::Result<()> {
         use std::io::Write;
-        use std::os::unix::fs::PermissionsExt;
-        let meta = self.at.symlink_metadata()?;
+        use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+
+        use rustix::fs::OFlags;
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let old = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(&self.at)?;
+        let meta = old.metadata()?;
         let folder = self.at.parent().ok_or(io::ErrorKind::InvalidInput)?;
         let mut file = tempfile::Builder::new().prefix(".tiller-").tempfile_in(folder)?;
         file.write_all(bytes)?;
-        file.as_file().set_permissions(PermissionsExt::from_mode(mode))?;
+        let new = file.as_file().metadata()?;
+        if (new.uid(), new.gid()) != (meta.uid(), meta.gid()) {
+            fchown(file.as_file(), Some(meta.uid()), Some(meta.gid()))?;
+        }
+        tiller_fs::attributes::read(&old).of_the_owner().give_all(file.as_file(), mode)?;
         file.as_file().set_times(std::fs::FileTimes::new().set_modified(meta.modified()?))?;
         file.persist(&self.at).map(drop).map_err(|e| e.error)
     }

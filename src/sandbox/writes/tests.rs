@@ -312,8 +312,10 @@ fn what_is_written_later_does_not_count() {
         let mut command = Command::new(&launch.program);
         command.args(&launch.args).env_clear().envs(launch.env).current_dir(&launch.folder);
         let mut child = command.spawn().unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
         let wait = |name: &str| {
             while !session.work(name).exists() {
+                assert!(std::time::Instant::now() < until, "{method:?}: no {name}");
                 std::thread::park_timeout(std::time::Duration::from_millis(5));
             }
         };
@@ -349,3 +351,6 @@ fn packages_bring_such_names_and_folders_go_whole() {
         assert!(!session.work("twice").exists(), "{method:?}");
     }
 }
+
+#[path = "later_tests.rs"]
+mod later;
