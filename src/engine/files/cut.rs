@@ -91,7 +91,7 @@ fn one(
         return Ok(None);
     }
     let mut files = back::named(&changes);
-    if note.paths.is_none() {
+    if note.paths.is_none() && changes.len() <= witnessed::KEPT {
         // Nobody saw what a command changed until it was cut off, and who changed what afterwards.
         witnessed::mark_all(&mut files);
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, OpId, Origin, SessionId};
 use tiller_snapshot::{CallNote, Id, OpenCall, Snapshot, SnapshotError, UnkeptChange};
 use tiller_store::{StepOf, StepRow, Store};
+use tiller_tool::shell::Witness;
 use tokio::sync::mpsc;
 
 use super::keeper::{CompletedRestore, Keeper, SnapshotNotice};
@@ -102,7 +103,7 @@ pub(crate) fn after(keeper: &Keeper, before: StateBefore) -> PendingStep {
             CallScope::All | CallScope::Paths(_) => Vec::new(),
         };
         let mut unknown = Vec::new();
-        let (after, files) = match &before.what {
+        let (after, mut files) = match &before.what {
             CallScope::Paths(paths) => {
                 let paths: Vec<PathBuf> = paths.iter().filter_map(|p| s.relative(p)).collect();
                 let own: Vec<_> =
@@ -121,7 +122,8 @@ pub(crate) fn after(keeper: &Keeper, before: StateBefore) -> PendingStep {
                     true => seen,
                     false => s.without(before.id, seen, &sorted.others)?,
                 };
-                if before.witness.is_some() {
+                // What others changed may be among the rest.
+                if before.witness.as_ref().is_some_and(Witness::is_complete) {
                     doings.wrote(session, &sorted.own, after.time);
                 }
                 unknown = sorted.both;
@@ -129,6 +131,7 @@ pub(crate) fn after(keeper: &Keeper, before: StateBefore) -> PendingStep {
             }
         };
         before.watched.own(&after);
+        witnessed::put_first(&mut files, &unknown);
         let mut files = back::named(&files);
         witnessed::mark(&mut files, &unknown);
         Ok(KeptState {

@@ -16,7 +16,7 @@ use super::restore::back;
 const UNWATCHED: i64 = 2_000;
 /// Files of such a command that a restore keeps beside what it writes. Of one that changes more, the state before the restore
 /// keeps them.
-const KEPT: usize = 50;
+pub(super) const KEPT: usize = 50;
 
 /// The changes of the files while a command ran.
 #[derive(Debug, Default)]
@@ -66,6 +66,14 @@ fn is_folder(diff: &FileDiff) -> bool {
     folder(diff.before) && folder(diff.after)
 }
 
+/// Puts these paths first where a row names only some: those beyond are not marked.
+pub(crate) fn put_first(changes: &mut [FileDiff], paths: &[PathBuf]) {
+    if changes.len() > back::NAMED && !paths.is_empty() {
+        let paths: HashSet<&PathBuf> = paths.iter().collect();
+        changes.sort_by_key(|diff| !paths.contains(&diff.path));
+    }
+}
+
 /// Marks these paths in a list: others may have changed them too.
 pub(crate) fn mark(files: &mut [StepFile], paths: &[PathBuf]) {
     let paths: HashSet<String> = paths.iter().map(|path| back::shown(path)).collect();
@@ -82,4 +90,25 @@ pub(crate) fn marked(files: &[StepFile]) -> impl Iterator<Item = PathBuf> {
 /// Marks all paths of a list.
 pub(crate) fn mark_all(files: &mut [StepFile]) {
     files.iter_mut().for_each(|file| file.by = Some(By::Unknown));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_both_are_marked_however_many_changed() {
+        let diff = |n: usize| FileDiff {
+            path: format!("f{n:05}").into(),
+            change: tiller_snapshot::Change::Modified,
+            before: None,
+            after: None,
+        };
+        let mut changes: Vec<FileDiff> = (0..=back::NAMED).map(diff).collect();
+        let both = [changes[back::NAMED].path.clone()];
+        put_first(&mut changes, &both);
+        let mut named = back::named(&changes);
+        mark(&mut named, &both);
+        assert_eq!(marked(&named).collect::<Vec<_>>(), both);
+    }
 }

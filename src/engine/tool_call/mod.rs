@@ -12,7 +12,7 @@ use tiller_protocol::{
     Access, AgentId, Entry, EntryId, Part, Profile, Provenance, SessionId, Taint, ToolOutcome, ToolVerb,
     Touch,
 };
-use tiller_tool::shell::blocked_words;
+use tiller_tool::shell::{PathBefore, blocked_words};
 use tiller_tool::{Tool, ToolCx, ToolOutput, run_guarded};
 use tokio::sync::mpsc;
 
@@ -316,6 +316,9 @@ impl CallTask {
         if runs {
             self.files.writes.command(&self.cx.agent, &what, true);
         }
+        // No supervisor sees what the tool of an inner call itself writes.
+        let inner = self.files.written.iter().filter(|_| self.is_covered());
+        let was: Vec<PathBefore> = inner.map(|path| PathBefore::of(path)).collect();
         let mut result = self.run_until_late(args).await;
         self.after_unconfined_program(running).await;
         for old in &copies {
@@ -324,10 +327,7 @@ impl CallTask {
         if runs && self.cx.workspace.terminal().is_some() {
             self.cx.witness.goes_blind();
         }
-        if self.is_covered() {
-            // No supervisor sees what the tool itself writes.
-            self.files.written.iter().for_each(|path| self.cx.witness.wrote(path));
-        }
+        was.iter().for_each(|path| self.cx.witness.wrote(path));
         let step = before
             .and_then(|before| Some(record::after(self.services.snapshots.workspace.as_ref()?, before)));
         if runs {

@@ -130,11 +130,10 @@ impl Judge {
         self.touch(&old_path, exchange && replaced.is_some_and(|replaced| replaced.folder));
         let (file, over) = (mark_at(&old), mark_at(&new));
         renameat_with(&old.folder, old.spelled(), &new.folder, new.spelled(), flags)?;
-        self.moved((&old_path, &new_path), &new, state.folder, (file, over));
         if let (true, Some(replaced)) = (exchange, replaced) {
-            self.moved((&new_path, &old_path), &old, replaced.folder, (over, None));
-            let left = if state.folder { Left::Tree } else { file.map_or(Left::Other, Left::File) };
-            self.changed(&new_path, left, None);
+            self.exchanged([&old_path, &new_path], [state.folder, replaced.folder], [file, over]);
+        } else {
+            self.moved((&old_path, &new_path), &new, state.folder, (file, over));
         }
         Ok(())
     }

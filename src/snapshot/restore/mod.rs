@@ -9,7 +9,7 @@ pub(crate) mod plan;
 pub(crate) mod recover;
 pub(crate) mod replace;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -133,7 +133,8 @@ impl Shadow {
         let after = self.amend(before.id, seen, &ops, &|n| !fates.contains_key(&n))?;
         let (done, more) = sorted(&ops, &fates);
         left.extend(more);
-        kept.retain(|path| done.contains(path));
+        let changed: HashSet<&PathBuf> = done.iter().collect();
+        kept.retain(|path| changed.contains(path));
         Ok(RestoreResult { before, after, done, left, kept })
     }
 

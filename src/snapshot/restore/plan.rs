@@ -220,7 +220,7 @@ impl Shadow {
         Ok(plan)
     }
 
-    /// Whether it is a file that is not empty.
+    /// Returns true for a file that is not empty.
     fn has_bytes(&self, entry: Option<Entry>) -> Result<bool> {
         let file = entry.filter(|e| e.kind == Kind::File);
         file.map_or(Ok(false), |e| Ok(self.size(e.id)? > 0))
@@ -309,7 +309,7 @@ fn file(entry: Entry) -> Option<Id> {
     (entry.kind != Kind::Folder).then_some(entry.id)
 }
 
-/// Whether the file has no permission to write, for anyone.
+/// Returns true if the file has no permission to write, for anyone.
 fn protected(entry: Option<Entry>) -> bool {
     entry.is_some_and(|e| e.kind == Kind::File && e.mode & 0o222 == 0)
 }

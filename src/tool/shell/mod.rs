@@ -39,7 +39,7 @@ mod terminal;
 pub use backend::{CommandEnd, CommandResult, Line, Shell, ShellError, Sink, Start};
 pub use confined::blocked::{BlockedAction, BlockedKind, BlockedLog, Refusals, blocked_words};
 pub use confined::watch::{CommandMark, CommandWatch, DELETIONS, Deletion, DeletionAnswer, DeletionGuard};
-pub use confined::witness::{FileMark, Left, Whose, Witness};
+pub use confined::witness::{FileMark, Left, PathBefore, Whose, Witness};
 pub use elsewhere::{Elsewhere, ProcessThere, Terminals};
 pub use hosted::{Host, HostedProgram, HostedTerminal, Resizer, find_program};
 pub use local::Local;

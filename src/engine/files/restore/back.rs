@@ -369,9 +369,10 @@ fn said(title: &OpTitle, done: &RestoreResult, sentence: &str) -> String {
 /// As [`undone`], with the names of the files: the person may not have seen which ones the turn changed.
 pub fn turn_undone(title: &OpTitle, done: &RestoreResult, files: &[StepFile]) -> String {
     let mut text = sentence(done, files);
-    if done.done.len() > 1 {
-        let names: Vec<String> = done.done.iter().take(SAID).map(|p| shown(p)).collect();
-        let more = done.done.len().saturating_sub(SAID);
+    let restored: Vec<&PathBuf> = done.done.iter().filter(|path| !done.kept.contains(path)).collect();
+    if restored.len() > 1 {
+        let names: Vec<String> = restored.iter().take(SAID).map(|p| shown(p)).collect();
+        let more = restored.len().saturating_sub(SAID);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         // Before what was left unchanged.
         let at = text.find(';').unwrap_or(text.len());

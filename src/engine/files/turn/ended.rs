@@ -172,8 +172,9 @@ impl EndedTurn {
 
 /// The files that a turn changed, the first ones with their lines, and the empty folders.
 fn compared(shadow: &Shadow, steps: &TurnSteps) -> Result<(Vec<StepFile>, Vec<String>), SnapshotError> {
-    let (folders, files): (Vec<FileDiff>, Vec<FileDiff>) =
+    let (folders, mut files): (Vec<FileDiff>, Vec<FileDiff>) =
         steps.changes(shadow)?.into_iter().partition(is_folder);
+    witnessed::put_first(&mut files, &steps.mixed);
     let mut named = back::named(&files);
     let mut room = COUNTED_IN_ALL;
     let start = Instant::now();

@@ -39,16 +39,16 @@ impl Judge {
         }
     }
 
-    /// What becomes readable when a file that the command has opened is closed.
+    /// Returns what becomes readable when a file that the command has opened is closed.
     pub(super) fn closings(&self) -> Option<Arc<OwnedFd>> {
         self.files().queue()
     }
 
-    /// Notes which files others have written meanwhile.
+    /// Notes which files the command and others have closed meanwhile.
     pub(super) fn read_closings(&self) {
-        for path in self.files().of_others() {
-            self.watch.written_by_others(&path);
-        }
+        let closed = self.files().closed();
+        closed.own.iter().for_each(|path| self.watch.closed(path));
+        closed.others.iter().for_each(|path| self.watch.written_by_others(path));
     }
 
     /// Notes that the command has just moved a file or folder, to this entry. `marks`: the file, and the one that it replaced.
@@ -68,6 +68,18 @@ impl Judge {
                 self.look_at(new, &file, false);
             }
             self.watch.moved((old, new), left, file, over);
+        }
+    }
+
+    /// Notes that the command has just exchanged two names. `folders`: which of them were folders; `files`: what stood there.
+    pub(super) fn exchanged(&self, names: [&Path; 2], folders: [bool; 2], files: [Option<FileMark>; 2]) {
+        if names.iter().any(|name| self.scope.is_workspace(name)) {
+            let left = |at: usize| match folders[at] {
+                true => Left::Tree,
+                false => files[at].map_or(Left::Other, Left::File),
+            };
+            self.files().exchanged(names);
+            self.watch.exchanged(names, [left(1), left(0)], files);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a command changes in the workspace is noted for its call, under each method; what others change meanwhile is not.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -7,13 +8,15 @@ use tiller_tool::shell::{CommandWatch, FileMark, Whose, Witness};
 
 use crate::confinement::Confinement;
 use crate::policy::Profile;
+use crate::supervisor::changes::Closings;
 use crate::testing::{Place, methods};
 
 /// What the command does, in parts that need no program that may be missing.
 const SCRIPT: &str = "exec 3>> log; printf x >> 'in place'; printf x > .part; mv .part saved; for n in 1 2 3 4 5 6 7 8 9; do printf x >> often; done; printf x > new; printf x >> appended; : > emptied; rm removed; mv moved there; cp given copy
 mkdir folder; printf x > folder/in; ln -s new link; ln given second; chmod 700 mode; mv tree elsewhere; mkfifo pipe
+exec 5>> nested; printf x >> nested; cat nested > /dev/null; printf x >> nested; exec 5>&-; cat < /dev/null > twice 2> twice; mkdir made; printf x > made/in; mv made turned
 printf x > part; mv part replaced; cat given < given > /dev/null; rm -r gone; sed -i s/o/O/ edited
-touch ready; until [ -e go ]; do sleep 0.01; done; printf x >> shared; rm spoiled; mv brought away; exec 3>&-; printf x > late";
+touch ready; until [ -e go ]; do sleep 0.01; done; printf x >> shared; rm spoiled; mv brought away; exec 3>&-; printf x >> 'turned/of a person'; printf x > late";
 
 const FILES: &[&str] = &[
     "appended", "emptied", "removed", "moved", "given", "mode", "tree/in", "replaced", "gone/in", "edited",
@@ -42,6 +45,8 @@ const WHOSE: &[(&str, Whose)] = &[
     ("edited", Whose::Call),
     ("late", Whose::Call),
     ("often", Whose::Call),
+    ("nested", Whose::Call),
+    ("turned/in", Whose::Call),
     ("given", Whose::Others),
     ("beside", Whose::Others),
     ("swapped", Whose::Others),
@@ -54,6 +59,8 @@ const WHOSE: &[(&str, Whose)] = &[
     ("log", Whose::Both),
     ("spoiled", Whose::Both),
     ("away", Whose::Both),
+    ("twice", Whose::Both),
+    ("turned/of a person", Whose::Both),
 ];
 
 /// What a person does while the command waits.
@@ -68,6 +75,8 @@ fn edit(work: &Path) {
         "in place",
         "saved",
         "log",
+        "twice",
+        "turned/of a person",
     ] {
         std::fs::write(work.join(name), "of a person").unwrap();
     }
@@ -108,6 +117,56 @@ fn w19_changes_of_a_command_are_told_from_those_of_others() {
             let path = work.join(name);
             assert_eq!(witness.whose(&path, FileMark::of(&path)), *whose, "{method:?}: {name}");
         }
+    }
+}
+
+/// A step of a file's life.
+#[derive(Clone, Copy, Debug)]
+enum Life {
+    /// The command opens it for writing.
+    Open,
+    /// The command closes what it opened first.
+    Close,
+    /// Another program reads it.
+    Read,
+    /// Another program writes it in its place.
+    Save,
+    /// The supervisor reads which files were closed.
+    Look,
+}
+
+#[test]
+fn closings_of_others_are_told_from_those_of_the_command() {
+    use Life::{Close, Look, Open, Read, Save};
+    let rows: &[(&str, &[Life], bool)] = &[
+        ("one after another", &[Open, Close, Look, Open, Close, Look], false),
+        ("nested", &[Open, Look, Open, Look, Close, Look, Read, Look, Open, Look, Close, Look, Close], false),
+        ("both at once", &[Open, Look, Open, Look, Close, Close, Look], false),
+        ("both at once, read by another", &[Open, Look, Open, Close, Close, Look, Read, Look], false),
+        ("saved after", &[Open, Close, Save], true),
+        ("saved after both at once", &[Open, Look, Open, Close, Close, Save], true),
+        ("read and saved after both at once", &[Open, Open, Close, Close, Look, Read, Save], true),
+        ("saved while it was open", &[Open, Save, Look, Close], true),
+    ];
+    for (what, lives, others) in rows {
+        let place = Place::new();
+        let path = place.top.join("work/a");
+        std::fs::write(&path, "before").unwrap();
+        let (mut closings, mut open, mut seen) = (Closings::default(), VecDeque::new(), Vec::new());
+        for life in lives.iter().chain(&[Look]) {
+            match life {
+                Open => {
+                    open.push_back(std::fs::File::options().append(true).open(&path).unwrap());
+                    closings.look_at(&path, &path, true, 1);
+                }
+                Close => drop(open.pop_front()),
+                Read => drop(std::fs::read(&path).unwrap()),
+                Save => std::fs::write(&path, "of a person").unwrap(),
+                Look => seen.push(closings.closed()),
+            }
+        }
+        assert_eq!(seen.iter().any(|closed| closed.others.contains(&path)), *others, "{what}: {seen:?}");
+        assert!(seen.iter().any(|closed| closed.own.contains(&path)), "{what}: {seen:?}");
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Deletion {
 /// Answers whether more files may be removed. Called on a thread that may wait.
 pub type DeletionAnswer = Arc<dyn Fn(Deletion) -> bool + Send + Sync>;
 
-/// What limits the deletions of a command.
+/// Limits the deletions of a command.
 #[derive(Clone)]
 pub struct DeletionGuard {
     /// Files that may be lost without a question.
@@ -42,17 +42,17 @@ impl std::fmt::Debug for DeletionGuard {
 /// Files that a command may remove where nothing else is set.
 pub const DELETIONS: usize = 50;
 
-/// Which command of a shell runs.
+/// Names the command of a shell that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandMark {
     pub number: u64,
     pub began: SystemTime,
 }
 
-/// What is known of a confined command while it runs. Clones share it.
+/// Holds what is known of a confined command while it runs. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct CommandWatch {
-    /// What it was refused.
+    /// Holds what it was refused.
     pub blocked: BlockedLog,
     /// How many processes it may have.
     pub forks: ForkLimit,
@@ -68,7 +68,7 @@ struct WatchState {
     attended: Mutex<Attended>,
 }
 
-/// What its supervisor sees of the files that it changes.
+/// Holds what its supervisor sees of the files that it changes.
 #[derive(Debug, Default)]
 struct Attended {
     /// It sees everything that is opened for writing, made, moved or removed.
@@ -115,12 +115,12 @@ impl CommandWatch {
         self.state.supervised.store(true, Ordering::Release);
     }
 
-    /// Whether they are.
+    /// Returns true if they are.
     pub fn is_supervised(&self) -> bool {
         self.state.supervised.load(Ordering::Acquire)
     }
 
-    /// What the command changes from now on is noted for a call with this witness.
+    /// Notes from now on what the command changes, for a call with this witness.
     pub fn attend(&self, witness: &Witness) {
         let mut attended = lock(&self.state.attended);
         witness.program(attended.sees);
@@ -153,7 +153,23 @@ impl CommandWatch {
         }
     }
 
-    /// Whether what the command changes is noted for a call.
+    /// Notes that the command has just exchanged two names, as [`Witness::exchanged`] has it.
+    pub fn exchanged(&self, names: [&Path; 2], left: [Left; 2], files: [Option<FileMark>; 2]) {
+        let witness = lock(&self.state.attended).witness.clone();
+        if let Some(witness) = witness {
+            witness.exchanged(names, left, files);
+        }
+    }
+
+    /// Notes that the command has closed a file that it could write.
+    pub fn closed(&self, path: &Path) {
+        let witness = lock(&self.state.attended).witness.clone();
+        if let Some(witness) = witness {
+            witness.closed(path);
+        }
+    }
+
+    /// Returns true if what the command changes is noted for a call.
     pub fn is_attended(&self) -> bool {
         lock(&self.state.attended).witness.is_some()
     }
@@ -191,7 +207,7 @@ impl CommandWatch {
         lock(&self.state.guard).as_ref().map_or(DELETIONS, |guard| guard.limit)
     }
 
-    /// Whether it may lose these, and more. Waits for the answer; without anything that could answer it is a no.
+    /// Returns true if it may lose these, and more. Waits for the answer; without anything that could answer it is a no.
     pub fn ask_deletion(&self, deletion: Deletion) -> bool {
         let Some(guard) = lock(&self.state.guard).clone() else { return false };
         lock(&self.state.pauses).since = Some(Instant::now());

@@ -5,7 +5,8 @@
 //! opened it, another file stands in its place, it was closed once more than the program opened it, or it was changed long after
 //! the last opening.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -45,7 +46,23 @@ impl FileMark {
     }
 }
 
-/// What a program makes of a name.
+/// A path that the call itself is about to write.
+#[derive(Clone, Debug)]
+pub struct PathBefore {
+    path: PathBuf,
+    mark: Option<FileMark>,
+    folder: bool,
+}
+
+impl PathBefore {
+    /// Returns the path with what stands there now.
+    pub fn of(path: &Path) -> Self {
+        let folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
+        Self { path: path.to_owned(), mark: FileMark::of(path), folder }
+    }
+}
+
+/// State in which a program leaves a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
     /// This file stands there, new, changed or moved.
@@ -60,7 +77,7 @@ pub enum Left {
     Same,
 }
 
-/// Whose a change of a file is.
+/// Author of a change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// The programs of the call made it.
@@ -71,7 +88,7 @@ pub enum Whose {
     Both,
 }
 
-/// What the supervisors of a call's programs saw. Clones share it. The supervisors add to it; it is read when the
+/// Changes that the supervisors of a call's programs saw. Clones share it. The supervisors add to it; it is read when the
 /// files are compared after the call.
 #[derive(Clone, Debug, Default)]
 pub struct Witness(Arc<Mutex<Seen>>);
@@ -83,13 +100,16 @@ struct Seen {
     /// Programs of the call, and those of them whose supervisor sees what they write.
     programs: usize,
     supervised: usize,
-    paths: HashMap<PathBuf, SeenPath>,
+    /// Sorted: those below a folder stand together.
+    paths: BTreeMap<PathBuf, SeenPath>,
     full: bool,
 }
 
 #[derive(Debug)]
 struct SeenPath {
     left: Left,
+    /// A folder was moved here, or from here, before.
+    tree: bool,
     /// When the programs of the call last did something with it.
     last: SystemTime,
     /// Another had changed it before.
@@ -123,15 +143,17 @@ impl Witness {
     pub fn changed(&self, path: &Path, left: Left, was: Option<FileMark>) {
         let mut seen = lock(&self.0);
         let late = was.is_some_and(|was| seen.began.is_some_and(|began| was.changed >= began));
-        let mixed = late && !path.ancestors().any(|above| seen.covers(above, path));
+        let mixed = late && !seen.paths.contains_key(path);
         if let Some(known) = seen.paths.get_mut(path) {
             known.mixed |= mixed || was.is_some() && known.is_changed_by_others(was);
             known.last = SystemTime::now();
+            known.tree |= left == Left::Tree;
             if left != Left::Same {
                 known.left = left;
             }
         } else if seen.paths.len() < PATHS {
-            seen.paths.insert(path.to_owned(), SeenPath { left, last: SystemTime::now(), mixed });
+            let (tree, last) = (left == Left::Tree, SystemTime::now());
+            seen.paths.insert(path.to_owned(), SeenPath { left, tree, last, mixed });
         } else {
             seen.full = true;
         }
@@ -149,10 +171,33 @@ impl Witness {
         self.changed(new, left, over);
         self.changed(old, if left == Left::Tree { left } else { Left::Nothing }, file);
         let mut seen = lock(&self.0);
-        // What another wrote there is at the new name now.
-        let mixed = seen.paths.get(old).is_some_and(|known| known.mixed);
-        if let Some(known) = seen.paths.get_mut(new) {
-            known.mixed |= mixed;
+        seen.share_mixed(old, new);
+        if left == Left::Tree {
+            let below = seen.take_below(old);
+            // Only an empty folder is replaced.
+            seen.take_below(new);
+            seen.put_below(new, below);
+        }
+    }
+
+    /// Notes that a program of the call has just exchanged two names, which leaves this at each. `files`: what stood there.
+    pub fn exchanged(&self, names: [&Path; 2], left: [Left; 2], files: [Option<FileMark>; 2]) {
+        for at in 0..2 {
+            self.changed(names[at], left[at], files[at]);
+        }
+        let mut seen = lock(&self.0);
+        seen.share_mixed(names[0], names[1]);
+        seen.share_mixed(names[1], names[0]);
+        let below = names.map(|name| seen.take_below(name));
+        for (name, below) in [names[1], names[0]].into_iter().zip(below) {
+            seen.put_below(name, below);
+        }
+    }
+
+    /// Notes that a program of the call has closed a file that it could write.
+    pub fn closed(&self, path: &Path) {
+        if let Some(known) = lock(&self.0).paths.get_mut(path) {
+            known.last = SystemTime::now();
         }
     }
 
@@ -163,21 +208,27 @@ impl Witness {
         }
     }
 
-    /// Notes that the call itself, not a program of it, wrote a file or folder.
-    pub fn wrote(&self, path: &Path) {
-        self.changed(path, Left::Tree, None);
+    /// Notes what the call itself, not a program of it, made of a path that it was to write.
+    pub fn wrote(&self, before: &PathBefore) {
+        let now = PathBefore::of(&before.path);
+        if now.folder || before.folder {
+            self.changed(&before.path, Left::Tree, None);
+        } else if now.mark != before.mark {
+            self.changed(&before.path, now.mark.map_or(Left::Nothing, Left::File), before.mark);
+        }
     }
 
-    /// Whether it saw all that the programs of the call changed.
+    /// Returns true if it saw all that the programs of the call changed.
     pub fn is_complete(&self) -> bool {
         let seen = lock(&self.0);
         seen.programs > 0 && seen.supervised >= seen.programs && !seen.full && seen.began.is_some()
     }
 
-    /// Whose the change of a path is. `now`: what stands there.
+    /// Returns whose the change of a path is. `now`: what stands there.
     pub fn whose(&self, path: &Path, now: Option<FileMark>) -> Whose {
         let seen = lock(&self.0);
-        let tree = || path.ancestors().skip(1).any(|above| seen.covers(above, path));
+        let tree =
+            || path.ancestors().skip(1).any(|above| seen.paths.get(above).is_some_and(|known| known.tree));
         let Some(known) = seen.paths.get(path).filter(|known| known.left != Left::Same) else {
             // A change there is no trace of a moved folder's.
             let late = || now.is_some_and(|now| seen.began.is_some_and(|began| now.changed >= began));
@@ -205,9 +256,26 @@ impl SeenPath {
 }
 
 impl Seen {
-    /// Whether what was noted of `above` speaks for `path`.
-    fn covers(&self, above: &Path, path: &Path) -> bool {
-        self.paths.get(above).is_some_and(|known| above == path || known.left == Left::Tree)
+    /// Notes for `new` what another wrote at `old`, which has moved there.
+    fn share_mixed(&mut self, old: &Path, new: &Path) {
+        let mixed = self.paths.get(old).is_some_and(|known| known.mixed);
+        if let Some(known) = self.paths.get_mut(new) {
+            known.mixed |= mixed;
+        }
+    }
+
+    /// Takes out what was noted below a folder, with paths in it.
+    fn take_below(&mut self, folder: &Path) -> Vec<(PathBuf, SeenPath)> {
+        let after = self.paths.range::<Path, _>((Bound::Excluded(folder), Bound::Unbounded));
+        let below = after.map(|(path, _)| path).take_while(|path| path.starts_with(folder));
+        let below: Vec<PathBuf> = below.cloned().collect();
+        let taken = below.into_iter().filter_map(|path| self.paths.remove_entry(&path));
+        let inner = |path: &Path| path.strip_prefix(folder).map(Path::to_owned).unwrap_or_default();
+        taken.map(|(path, known)| (inner(&path), known)).collect()
+    }
+
+    fn put_below(&mut self, folder: &Path, below: Vec<(PathBuf, SeenPath)>) {
+        self.paths.extend(below.into_iter().map(|(path, known)| (folder.join(path), known)));
     }
 }
 
@@ -295,6 +363,91 @@ mod tests {
         witness.changed(Path::new("a"), Left::File(at(0)), None);
         assert_eq!(witness.whose(Path::new("a"), Some(at(1))), Whose::Call);
         assert_eq!(witness.whose(Path::new("a"), Some(at(60))), Whose::Both);
+    }
+
+    #[test]
+    fn a_file_that_was_held_open_is_judged_by_its_closing() {
+        let (witness, now) = (witness(), SystemTime::now());
+        let late = FileMark { device: 1, inode: 1, changed: now + HELD + Duration::from_millis(40) };
+        witness.changed(Path::new("a"), Left::File(late), None);
+        while SystemTime::now() < now + Duration::from_millis(50) {
+            std::thread::yield_now();
+        }
+        witness.closed(Path::new("a"));
+        assert_eq!(witness.whose(Path::new("a"), Some(late)), Whose::Call);
+    }
+
+    #[test]
+    fn what_was_noted_of_files_moves_with_their_folder() {
+        let (x, y) = (Path::new("x"), Path::new("y"));
+        let file = |inode| Left::File(mark(inode, NEW));
+        let moved = witness();
+        moved.changed(x, Left::Other, None);
+        moved.changed(Path::new("x/a"), file(1), None);
+        moved.changed(Path::new("x/in/b"), file(2), Some(mark(2, NEW)));
+        moved.changed(Path::new("y/a"), Left::Nothing, Some(mark(5, OLD)));
+        moved.moved((x, y), Left::Tree, None, None);
+        moved.changed(Path::new("y/person"), file(3), Some(mark(3, NEW)));
+        // Another folder there does not hide what was in the first.
+        moved.changed(x, Left::Other, None);
+        for (path, now, whose) in [
+            ("y/a", Some(mark(1, NEW)), Whose::Call),
+            ("y/in/b", Some(mark(2, NEW)), Whose::Both),
+            ("y/person", Some(mark(3, NEW)), Whose::Both),
+            ("y/old", Some(mark(4, OLD)), Whose::Call),
+            ("x/a", None, Whose::Call),
+            ("x2", Some(mark(6, NEW)), Whose::Others),
+        ] {
+            assert_eq!(moved.whose(Path::new(path), now), whose, "{path}");
+        }
+        let exchanged = witness();
+        exchanged.changed(Path::new("x/a"), file(1), None);
+        exchanged.exchanged([x, y], [Left::Tree, Left::Tree], [None, None]);
+        assert_eq!(exchanged.whose(Path::new("y/a"), Some(mark(1, NEW))), Whose::Call);
+        let marks = [mark(1, OLD), mark(2, OLD)];
+        exchanged.exchanged(
+            [Path::new("a"), Path::new("b")],
+            [Left::File(marks[1]), Left::File(marks[0])],
+            marks.map(Some),
+        );
+        assert_eq!(exchanged.whose(Path::new("a"), Some(marks[1])), Whose::Call);
+        assert_eq!(exchanged.whose(Path::new("b"), Some(marks[0])), Whose::Call);
+    }
+
+    #[test]
+    fn an_inner_call_has_written_what_differs_after_it() {
+        type Act = fn(&Path);
+        // Times of files have steps of some milliseconds.
+        let write: Act = |path| {
+            let before = FileMark::of(path);
+            while FileMark::of(path) == before {
+                std::fs::write(path, "the call").unwrap();
+            }
+        };
+        let rows: [(&str, Act, Whose); 4] = [
+            ("refused", |_| {}, Whose::Others),
+            ("written", write, Whose::Call),
+            ("removed", |path| std::fs::remove_file(path).unwrap(), Whose::Call),
+            (
+                "replaced",
+                |path| {
+                    std::fs::write(path.with_extension("new"), "the call").unwrap();
+                    std::fs::rename(path.with_extension("new"), path).unwrap();
+                },
+                Whose::Call,
+            ),
+        ];
+        for (what, act, whose) in rows {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().join("a");
+            std::fs::write(&path, "of a person").unwrap();
+            let witness = Witness::default();
+            witness.begin(SystemTime::now());
+            let before = PathBefore::of(&path);
+            act(&path);
+            witness.wrote(&before);
+            assert_eq!(witness.whose(&path, FileMark::of(&path)), whose, "{what}");
+        }
     }
 
     #[test]
