@@ -4,6 +4,7 @@ use tiller_protocol::secret_paths;
 
 use super::*;
 use crate::testing::{Place, methods};
+use tiller_tool::shell::Compared;
 
 /// Each script must fail in this profile, and each of the others must work.
 fn check(profile: Profile, works: &[&str], fails: &[&str]) {

@@ -14,6 +14,7 @@
 //! | [`hard_links`] | names in the workspace that are secret or protected files elsewhere |
 //! | `git` | repositories that a command makes: what makes git run programs there |
 //! | `writes` | protected names that a command writes below the workspace, judged after it |
+//! | `compared` | the comparison after a command |
 //! | `hidden` | hidden files that the output of a command names |
 //! | `bubblewrap` | arguments of `bwrap` |
 //! | `network` | one network namespace for the commands of a session |
@@ -38,6 +39,7 @@
 //! (`permit`), and the words of the screen (`tui`).
 
 mod bubblewrap;
+mod compared;
 pub mod confine;
 pub mod confinement;
 mod git;
