@@ -348,7 +348,7 @@ mod tests {
         write(&at("packages/a/package.json"), r#"{"workspaces": ["../*", "../../*/*"]}"#);
         assert_eq!(beside(&at("packages/a"), Some(&home)), expected);
         // Many packages of one project are one folder; others are named each.
-        for n in 0..2_000 {
+        for n in 0..200 {
             write(&at(&format!("packages/p{n}/package.json")), "{}");
         }
         assert_eq!(
