@@ -62,7 +62,6 @@ pub(crate) fn word(mut output: String, facts: &CommandOutcome) -> String {
     if let Some(note) = &facts.note {
         notes.push(format!("[{note}]"));
     }
-    notes.extend(facts.restored.clone().lines().map(|line| format!("[{line}]")));
     notes.extend(sandbox_lines(facts, &output));
     if facts.took >= LONG && facts.how != CommandEnd::TimedOut {
         notes.push(crate::output::duration_note(&seconds(facts.took)));
@@ -102,11 +101,12 @@ pub(crate) fn word(mut output: String, facts: &CommandOutcome) -> String {
     output
 }
 
-/// The lines for model and screen about what the sandbox refused. `output`: of the command.
+/// The lines for model and screen about protected files and what the sandbox refused. `output`: of the command.
 pub(crate) fn sandbox_lines(facts: &CommandOutcome, output: &str) -> Vec<String> {
     let failed = facts.exit != Some(0);
     let rights = hints::no_rights(output).filter(|_| failed).map(|words| format!("[{words}]"));
-    refused(&facts.refused).into_iter().chain(blocked(&facts.blocked)).chain(rights).collect()
+    let compared = facts.restored.clone().lines().map(|line| format!("[{line}]"));
+    compared.chain(refused(&facts.refused)).chain(blocked(&facts.blocked)).chain(rights).collect()
 }
 
 /// A line about what the sandbox refused; `None`: nothing.

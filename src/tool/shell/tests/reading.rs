@@ -192,7 +192,7 @@ async fn the_persons_own_line_is_not_confined() {
 }
 
 #[tokio::test]
-async fn a_protected_file_is_put_back_after_each_command_and_the_model_is_told() {
+async fn a_protected_file_is_put_back_after_each_command_and_told() {
     let own = all_confined();
     let guarded = own.root.join("guarded");
     std::fs::write(&guarded, "old").unwrap();
@@ -202,7 +202,12 @@ async fn a_protected_file_is_put_back_after_each_command_and_the_model_is_told()
         (json!({"command": "echo evil > guarded", "background": true}), "the background"),
     ] {
         let call = in_profile(CommandProfile::Workspace, &own);
-        let said = call.say(&Terminal, args).await;
+        let out = output(&call, args).await;
+        let said = text_of(&out.content);
+        if when == "the shell" {
+            let shown = |display: &Display| matches!(display, Display::Output { tail, .. } if tail.contains("put back"));
+            assert!(out.display.as_ref().is_some_and(shown), "the person is told too");
+        }
         if when == "the background" {
             let said =
                 || async { call.say(&crate::shell::Process, json!({"action": "poll", "id": "p1"})).await };
