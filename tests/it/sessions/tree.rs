@@ -111,7 +111,7 @@ fn browse(cols: u16, lines: u16) {
     // The branch that was left is continued from its row.
     idle(&term);
     say(&mut term, "/tree");
-    term.wait("the branch", |s| s.contains("write two  main"));
+    term.wait("the branches", |s| s.contains("write two  main") && s.contains("branch  now"));
     // Walks through the names: the open branch's first.
     term.keys("gnn");
     term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("continue it")));

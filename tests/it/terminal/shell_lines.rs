@@ -32,8 +32,8 @@ fn lives(cols: u16, lines: u16) {
     term.wait("the next one runs and ends", |s| {
         s.contains("later-43") && !s.contains("waiting for the previous command") && !s.contains("running")
     });
-    // Ctrl-C does the same.
-    say(&mut term, LONG);
+    // Ctrl-C does the same. The text is another one, so that it is not seen before it is typed.
+    say(&mut term, &LONG.replace("600)", "601)"));
     term.wait("another one", |s| s.lines().last().is_some_and(|l| l.contains("Esc end command")));
     term.keys("\x03");
     term.wait("its end", |s| s.lines().last().is_some_and(|l| !l.contains("end command")));
