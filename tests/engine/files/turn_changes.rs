@@ -166,7 +166,9 @@ async fn what_another_changed_during_the_turn_or_since_stays_and_is_named() {
     let theirs = place.work.join("c.txt");
     let fake = Fake::with(move |n, _| match n {
         0 => calls(&[("c0", "terminal", command("echo 1 > a.txt; echo 1 > b.txt; echo 1 > c.txt"))]),
-        1 => {
+        // The state behind a call is surely stored when the next one has begun.
+        1 => calls(&[("c", "terminal", command("true"))]),
+        2 => {
             // The person, between two calls.
             std::fs::write(&theirs, "theirs\n").unwrap();
             calls(&[("c1", "terminal", command("echo 2 >> a.txt; echo 2 >> c.txt"))])

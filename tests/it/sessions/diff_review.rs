@@ -91,6 +91,7 @@ fn by_command(cols: u16, lines: u16) {
     term.wait("the review", both);
     term.keys("\x1b");
     term.wait("the conversation", |s| line_with(s, &["2 files", "+13 −1"]));
+    idle(&term);
     say(&mut term, "/diff");
     term.wait("the diff", both);
     term.keys("\x1b1");
