@@ -43,7 +43,11 @@ impl FileGuard for Protected {
         let told = judged.told();
         found.extend(judged.violations);
         let gap = repositories.and_then(Repositories::gap);
-        Compared { restored: lines(found, &self.quarantine), told: gap.into_iter().chain(told).collect() }
+        Compared {
+            restored: lines(found, &self.quarantine),
+            told: gap.into_iter().chain(told).collect(),
+            remade: judged.passed,
+        }
     }
 }
 

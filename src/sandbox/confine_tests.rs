@@ -133,7 +133,7 @@ fn a_command_sees_what_its_profile_shows() {
     }
 }
 
-/// What builds and programs read at home, beside the secrets of its folders.
+/// Files that builds and programs read at home, beside the secrets of its folders.
 const READ_AT_HOME: &[&str] = &[
     ".m2/repository/a.jar",
     ".m2/toolchains.xml",

@@ -202,7 +202,7 @@ pub(crate) struct StateBefore {
     pub(crate) what: CallScope,
     pub(crate) watched: SessionFiles,
     pub(crate) open: Option<OpenCall>,
-    /// What sees the changes of the call's programs; `None`: they are not told from those of others.
+    /// The witness of the changes of the call's programs; `None`: those of others are not known apart.
     pub(crate) witness: Option<Witness>,
     /// Copies of files that no snapshot covers.
     pub(crate) outside: Vec<OldFile>,

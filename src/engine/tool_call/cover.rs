@@ -59,7 +59,7 @@ impl CallTask {
         Some(copies.map(|copies| CallBackup { before: None, copies }))
     }
 
-    /// What sees the changes of its programs, for a new run of it.
+    /// Returns the witness of the changes of its programs, for a new run of it.
     fn witness(&self) -> Witness {
         self.cx.witness.begin(SystemTime::now());
         self.cx.witness.clone()

@@ -328,6 +328,7 @@ impl CallTask {
             self.cx.witness.goes_blind();
         }
         was.iter().for_each(|path| self.cx.witness.wrote(path));
+        self.cx.witness.end();
         let step = before
             .and_then(|before| Some(record::after(self.services.snapshots.workspace.as_ref()?, before)));
         if runs {

@@ -69,7 +69,7 @@ pub(super) fn all(tree: &Tree, tops: &[PathBuf]) -> BTreeMap<PathBuf, Found> {
     found
 }
 
-/// What the settings of this repository name. `pointers`: files that may lead to it, from folders in which hooks run.
+/// Returns the files that the settings of this repository name. `pointers`: files that may lead to it, from folders in which hooks run.
 fn named(git: &Path, pointers: &[Found]) -> Vec<(PathBuf, Found)> {
     let named = Named::in_repository(git);
     let leads = |pointer: &&Found| pointer.leads.iter().any(|to| to.starts_with(git));

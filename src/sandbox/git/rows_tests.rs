@@ -1,4 +1,4 @@
-//! What commands make of repositories, for tests.
+//! Changes that commands make of repositories, for tests.
 
 /// Commands that make or change a repository so that git runs `$E` in it, each line one command of an agent. `f FOLDER`: the
 /// folder's repository gets a monitor of files.
@@ -205,7 +205,7 @@ pub(super) const HOSTILE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What everyday commands make, which stays as it is.
+/// Changes by everyday commands, which stay as they are.
 pub(super) const HARMLESS: &[(&str, &str)] = &[
     (
         "init and commit",
@@ -257,7 +257,7 @@ pub(super) const HARMLESS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What a person's settings of a repository name: how they set it up, and how a command of an agent fills it.
+/// Settings of a person's repository that name files: the set-up, and the command of an agent that fills these.
 pub(super) const NAMED: &[(&str, &str, &str)] = &[
     (
         "included file",

@@ -2,7 +2,7 @@
 //!
 //! The supervisor opens files and makes names in the place of a command, so it knows each of these before it is changed. It
 //! notes what was there and lets the call go on: git must be able to check out, merge and remove what it tracks. After the
-//! command the new content is judged: what a commit from before the session has under this path stays, and a line says so, as does
+//! command the new content is judged: what a commit from before the session has under this path stays, with a line about it, as does
 //! what the path had earlier in the session. Everything else is kept in the quarantine, and the former state put back.
 //!
 //! | module | holds |

@@ -276,7 +276,7 @@ fn git_does_its_work_on_protected_names() {
     }
 }
 
-/// Content of a commit that the session made does not pass, whatever a command says of the history.
+/// Content of a commit that the session made does not pass, whatever a command makes of the history.
 #[test]
 fn commits_of_the_session_make_no_content_pass() {
     for method in supervised() {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::world::{World, agent, restore, undo};
 use crate::{Answer, Goal};
 
-/// What a person does, and the paths that differ then.
+/// An edit by the person, and the paths that differ then.
 type Edit = (fn(&World), &'static [&'static str]);
 
 const EDITS: &[Edit] = &[
@@ -49,7 +49,7 @@ fn work(w: &World) {
     w.put("dir/d.txt", "agent");
 }
 
-/// The state without the others' changes is that of a step in which nobody else worked.
+/// The state without the others' changes is that of a step of the agent alone.
 #[test]
 fn w19_a_state_without_the_changes_of_others_is_that_of_an_agent_alone() {
     let alone = before();

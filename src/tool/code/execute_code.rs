@@ -115,6 +115,7 @@ impl Tool for ExecuteCode {
         let mut ran = ran?;
         if let Some(guard) = &guard {
             let compared = put_back(guard).await;
+            cx.witness.remade(&compared.remade);
             if !compared.restored.is_empty() {
                 ran.report.ran.end = RunEnd::Broken("it wrote protected files".into());
             }

@@ -11,7 +11,7 @@ use crate::shell::backend::ShellError;
 use crate::shell::pool::ShellPool;
 use crate::shell::processes::launch::{Compared, Confiner, Exit, FileGuard};
 
-/// What the comparison after the end of a process came to; `None`: not compared yet. The sender is held by
+/// The result of the comparison after the end of a process; `None`: not compared yet. The sender is held by
 /// the task that waits for the end.
 pub(crate) type Restored = watch::Receiver<Option<Compared>>;
 

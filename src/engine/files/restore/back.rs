@@ -44,7 +44,7 @@ pub struct RestorePoint {
 }
 
 impl RestorePoint {
-    /// What restoring it means.
+    /// Returns the goal of restoring it.
     pub fn goal(self) -> Goal {
         Goal { mixed: self.mixed, ..Goal::back(self.snapshot, self.steps) }
     }
@@ -213,7 +213,7 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time, listed: 
             Conflict::Links(n) => {
                 Some(format!("the file has {n} names (hard links); only this one would change"))
             }
-            // It is restored and kept: a note says so.
+            // It is restored and kept, as a note of the preview states.
             Conflict::Mixed => None,
         }),
         ..compared(shadow, &item.diff)

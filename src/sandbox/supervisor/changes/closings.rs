@@ -1,4 +1,4 @@
-//! Who closes a file that a command has opened for writing: the supervisor sees each opening, and the kernel tells of each closing.
+//! Closings of files that a command has opened for writing: the supervisor answers each opening, and inotify reports closings.
 //! Where there are more closings than openings, another program has written the file in its place, however shortly after the
 //! command.
 

@@ -1,4 +1,4 @@
-//! What a command has changed in the workspace, for the call that it belongs to: what else changed meanwhile is another's.
+//! Changes by a command in the workspace, for the witness of its call: all other changes meanwhile are another's.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;

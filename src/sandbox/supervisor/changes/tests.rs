@@ -1,4 +1,4 @@
-//! What a command changes in the workspace is noted for its call, under each method; what others change meanwhile is not.
+//! Changes by a command in the workspace are noted for its call, under each method; those of others meanwhile are not.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::policy::Profile;
 use crate::supervisor::changes::Closings;
 use crate::testing::{Place, methods};
 
-/// What the command does, in parts that need no program that may be missing.
+/// Parts of the command, which need no program that may be missing.
 const SCRIPT: &str = "exec 3>> log; printf x >> 'in place'; printf x > .part; mv .part saved; for n in 1 2 3 4 5 6 7 8 9; do printf x >> often; done; printf x > new; printf x >> appended; : > emptied; rm removed; mv moved there; cp given copy
 mkdir folder; printf x > folder/in; ln -s new link; ln given second; chmod 700 mode; mv tree elsewhere; mkfifo pipe
 exec 5>> nested; printf x >> nested; cat nested > /dev/null; printf x >> nested; exec 5>&-; cat < /dev/null > twice 2> twice; mkdir made; printf x > made/in; mv made turned
@@ -23,7 +23,7 @@ const FILES: &[&str] = &[
     "shared", "spoiled", "in place", "saved", "often", "log", "brought", "beside", "swapped", "later",
 ];
 
-/// What is whose in the end.
+/// The author of each change in the end.
 const WHOSE: &[(&str, Whose)] = &[
     ("new", Whose::Call),
     ("appended", Whose::Call),
@@ -63,7 +63,7 @@ const WHOSE: &[(&str, Whose)] = &[
     ("turned/of a person", Whose::Both),
 ];
 
-/// What a person does while the command waits.
+/// An edit by the person while the command waits.
 fn edit(work: &Path) {
     for name in [
         "beside",
@@ -170,7 +170,7 @@ fn closings_of_others_are_told_from_those_of_the_command() {
     }
 }
 
-/// What happens to a file: its name, and the other one of a move.
+/// A change of a file: its name, and the other one of a move.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Write(usize),
@@ -180,7 +180,7 @@ enum Act {
     Move(usize, usize),
 }
 
-/// What became of a file.
+/// The state of a file afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Touched {
     command: bool,
@@ -355,8 +355,8 @@ fn only_a_supervisor_that_sees_all_changes_is_a_witness() {
     }
 }
 
-/// What noting costs the supervisor: 5,000 new files with a call to note them for, and without one. Time of this process
-/// alone, so it wants to be the only test.
+/// The cost of noting for the supervisor: 5,000 new files with a call to note them for, and without one. Time of this process
+/// alone, so run no other test beside it.
 #[test]
 #[ignore = "measures time"]
 fn w19_what_a_witness_costs() {

@@ -1,5 +1,5 @@
-//! What a command has removed that nothing brings back: the count of the guard of deletions. `git_index` knows what git has,
-//! `ignored` what it ignores.
+//! Files that a command has removed and that nothing brings back: the count of the guard of deletions. `git_index` reads the
+//! files that git has, `ignored` those that it ignores.
 
 mod git_index;
 mod ignored;

@@ -178,7 +178,7 @@ async fn what_a_script_prints_of_text_of_strangers_is_framed() {
     assert_eq!(output(&text).trim(), "3", "{text}");
 }
 
-/// What a script prints of a file of variables is masked by the names in it, as what a command prints: at once, and by later scripts
+/// The output of a script from a file of variables is masked by the names in it, as that of a command is: at once, and by later scripts
 /// of its session, which may hold the text.
 #[tokio::test]
 async fn values_of_a_file_of_variables_are_masked_in_what_scripts_print() {

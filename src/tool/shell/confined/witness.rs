@@ -97,6 +97,8 @@ pub struct Witness(Arc<Mutex<Seen>>);
 struct Seen {
     /// When the state of the files before the call was taken.
     began: Option<SystemTime>,
+    /// When the call ended. A file that was changed later may have another writer.
+    ended: Option<SystemTime>,
     /// Programs of the call, and those of them whose supervisor sees what they write.
     programs: usize,
     supervised: usize,
@@ -122,6 +124,23 @@ impl Witness {
         *lock(&self.0) = Seen { began: Some(now), ..Seen::default() };
     }
 
+    /// Notes that the call ends now, unless something is changed for it later.
+    pub fn end(&self) {
+        lock(&self.0).ended = Some(SystemTime::now());
+    }
+
+    /// Notes that these files have been made anew, with the content that the programs of the call left.
+    pub fn remade(&self, paths: &[PathBuf]) {
+        let mut seen = lock(&self.0);
+        for path in paths {
+            if let Some(known) = seen.paths.get_mut(path)
+                && let (Left::File(_), Some(now)) = (known.left, FileMark::of(path))
+            {
+                known.left = Left::File(now);
+            }
+        }
+    }
+
     /// A program of the call begins. `supervised`: its supervisor is there already.
     pub(super) fn program(&self, supervised: bool) {
         let mut seen = lock(&self.0);
@@ -142,10 +161,11 @@ impl Witness {
     /// Notes what a program of the call has just made of a path. `was`: what stood there before.
     pub fn changed(&self, path: &Path, left: Left, was: Option<FileMark>) {
         let mut seen = lock(&self.0);
+        seen.ended = None;
         let late = was.is_some_and(|was| seen.began.is_some_and(|began| was.changed >= began));
         let mixed = late && !seen.paths.contains_key(path);
         if let Some(known) = seen.paths.get_mut(path) {
-            known.mixed |= mixed || was.is_some() && known.is_changed_by_others(was);
+            known.mixed |= mixed || was.is_some() && known.is_changed_by_others(was, None);
             known.last = SystemTime::now();
             known.tree |= left == Left::Tree;
             if left != Left::Same {
@@ -238,14 +258,15 @@ impl Witness {
                 false => Whose::Others,
             };
         };
-        if known.mixed || known.is_changed_by_others(now) { Whose::Both } else { Whose::Call }
+        if known.mixed || known.is_changed_by_others(now, seen.ended) { Whose::Both } else { Whose::Call }
     }
 }
 
 impl SeenPath {
-    /// Returns true if what stands there shows that others changed it after the programs of the call.
-    fn is_changed_by_others(&self, now: Option<FileMark>) -> bool {
-        let later = |now: FileMark| now.changed > self.last + HELD;
+    /// Returns true if what stands there shows that others changed it after the programs of the call, which `ended` then.
+    fn is_changed_by_others(&self, now: Option<FileMark>, ended: Option<SystemTime>) -> bool {
+        let later =
+            |now: FileMark| now.changed > self.last + HELD || ended.is_some_and(|ended| now.changed > ended);
         match (self.left, now) {
             (Left::File(file), Some(now)) => !file.is_same_file(&now) || later(now),
             (Left::Other | Left::Tree | Left::Same, Some(now)) => later(now),

@@ -1,4 +1,4 @@
-//! Whose a change is, by what supervisors saw.
+//! The author of a change, by the notes of supervisors.
 
 use super::*;
 
@@ -163,6 +163,30 @@ fn an_inner_call_has_written_what_differs_after_it() {
         witness.wrote(&before);
         assert_eq!(witness.whose(&path, FileMark::of(&path)), whose, "{what}");
     }
+}
+
+#[test]
+fn a_file_that_was_changed_after_the_end_of_the_call_may_have_another_writer() {
+    let tmp = tempfile::tempdir().unwrap();
+    let path = tmp.path().join("a");
+    std::fs::write(&path, "the call's").unwrap();
+    let now = FileMark::of(&path).unwrap();
+    let later = FileMark { changed: SystemTime::now() + Duration::from_secs(1), ..now };
+    let witness = witness();
+    witness.changed(&path, Left::File(now), None);
+    assert_eq!(witness.whose(&path, Some(later)), Whose::Call, "a program of the call can have it open");
+    witness.end();
+    assert_eq!(witness.whose(&path, Some(now)), Whose::Call);
+    assert_eq!(witness.whose(&path, Some(later)), Whose::Both);
+    // What was made anew after a comparison is as the call left it.
+    let new = tmp.path().join("new");
+    std::fs::write(&new, "the call's").unwrap();
+    std::fs::rename(&new, &path).unwrap();
+    let anew = FileMark::of(&path);
+    assert_eq!(witness.whose(&path, anew), Whose::Both, "another file stands there");
+    witness.remade(std::slice::from_ref(&path));
+    witness.end();
+    assert_eq!(witness.whose(&path, anew), Whose::Call);
 }
 
 #[test]

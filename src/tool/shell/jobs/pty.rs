@@ -51,6 +51,7 @@ pub(crate) async fn run(
         Ok(compared) => compared.clone().unwrap_or_default(),
         Err(_) => Compared::default(),
     };
+    cx.witness.remade(&restored.remade);
     job.family.roots.iter().for_each(|root| pool.forget(*root));
     let Some(screen) = job.screen() else { return Err(ShellError::Missing) };
     let text = lock(&screen).text();

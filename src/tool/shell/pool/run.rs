@@ -109,6 +109,7 @@ impl ShellPool {
         used.ended = true;
         let Some(guard) = used.guard.clone() else { return ran };
         restored.extend(put_back(&guard).await);
+        cx.witness.remade(&restored.remade);
         used.guard = None;
         let mut ran = ran?;
         ran.restored = restored;

@@ -107,8 +107,10 @@ pub trait FileGuard: Send + Sync + std::fmt::Debug {
 pub struct Compared {
     /// One for each path that was put back.
     pub restored: Vec<String>,
-    /// What else is to be told: changes that stay, and what is not compared.
+    /// Further lines: changes that stay, and gaps of the comparison.
     pub told: Vec<String>,
+    /// Files that stay as the command left them, and were made anew so that no process has them open.
+    pub remade: Vec<PathBuf>,
 }
 
 impl Compared {
@@ -116,6 +118,7 @@ impl Compared {
     pub(crate) fn extend(&mut self, more: Self) {
         self.restored.extend(more.restored);
         self.told.extend(more.told);
+        self.remade.extend(more.remade);
     }
 
     /// Returns all of them.

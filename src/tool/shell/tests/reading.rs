@@ -140,7 +140,7 @@ impl FileGuard for Kept {
             return Compared::default();
         }
         std::fs::write(&self.path, &self.before).unwrap();
-        Compared { restored: vec!["guarded was put back".into()], told: Vec::new() }
+        Compared { restored: vec!["guarded was put back".into()], ..Compared::default() }
     }
 }
 
