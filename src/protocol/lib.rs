@@ -91,6 +91,7 @@ pub use knowledge::memory::{
 };
 pub use session::additions::{Addition, Additions};
 pub use session::branch::{BranchName, BranchView, TagView};
+pub use session::carried::{Carried, CarriedContent};
 pub use session::effort::{Effort, EffortView};
 pub use session::entry::{Entry, EntryBody, ShellRecord};
 pub use session::message::{Attachment, Block, Message, Origin, Part, StopReason, ToolCall};

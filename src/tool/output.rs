@@ -84,10 +84,18 @@ pub fn bound(text: String, cx: &ToolCx) -> String {
     if text.len() <= limit {
         return text;
     }
-    let pointer = Spill::create(cx)
+    shortened(&text, limit, &cx.folders.spill, &cx.call_id)
+}
+
+/// The text with its middle cut out when it is longer than `limit` bytes; the whole is then in a spill file in `folder`. Blocks.
+pub fn shortened(text: &str, limit: usize, folder: &Path, call_id: &str) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let pointer = Spill::of_call(folder, call_id, "txt", text.len() as u64)
         .and_then(|mut spill| spill.write(text.as_bytes()).map(|()| spill.pointer()))
         .unwrap_or_else(|e| format!("the full output could not be kept: {e}"));
-    cut_middle(&text, limit, &pointer).unwrap_or(text)
+    cut_middle(text, limit, &pointer).unwrap_or_default()
 }
 
 /// The note on how long a command took, a line of its result.
@@ -164,21 +172,21 @@ impl Spill {
     /// # Errors
     /// As [`Self::create`].
     pub(crate) fn named(cx: &ToolCx, ending: &str) -> std::io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&cx.folders.spill)?;
-        let name: String = cx
-            .call_id
+        Self::of_call(&cx.folders.spill, &cx.call_id, ending, cx.limits.spill_bytes)
+    }
+
+    fn of_call(folder: &Path, call_id: &str, ending: &str, cap: u64) -> std::io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let name: String = call_id
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' })
             .take(80)
             .collect();
         for n in 0..1000u32 {
-            let path = cx.folders.spill.join(if n == 0 {
-                format!("{name}.{ending}")
-            } else {
-                format!("{name}-{n}.{ending}")
-            });
+            let path =
+                folder.join(if n == 0 { format!("{name}.{ending}") } else { format!("{name}-{n}.{ending}") });
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
-                Ok(file) => return Ok(Self { file, path, left: cx.limits.spill_bytes, dropped: 0 }),
+                Ok(file) => return Ok(Self { file, path, left: cap, dropped: 0 }),
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e),
             }

@@ -53,7 +53,12 @@ pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
             }
         }
         EntryBody::InnerCall { call, .. } => inner(redact, call),
-        EntryBody::Compaction { summary, focus, .. } | EntryBody::BranchSummary { summary, focus, .. } => {
+        EntryBody::Compaction { summary, focus, carried, .. } => {
+            text(redact, summary);
+            focus.iter_mut().for_each(|f| text(redact, f));
+            carried.all_mut().for_each(|one| parts(redact, &mut one.content));
+        }
+        EntryBody::BranchSummary { summary, focus, .. } => {
             text(redact, summary);
             focus.iter_mut().for_each(|f| text(redact, f));
         }

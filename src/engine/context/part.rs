@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tiller_protocol::SessionId;
 
+use crate::context::compaction::compact::CompactedSize;
 use crate::context::news::News;
 use crate::context::todo::Todo;
 use crate::memory::msg::LateChances;
@@ -13,6 +14,8 @@ use crate::memory::watching::MemoryWatch;
 /// State of the context: what models see beside the entries, and side calls.
 #[derive(Default)]
 pub(crate) struct ContextPart {
+    /// The size that the last compaction of this process left.
+    pub(crate) compacted: Option<CompactedSize>,
     /// Shared with the tools' ports, which read it.
     pub(crate) todo: Arc<Mutex<Todo>>,
     pub(crate) news: News,

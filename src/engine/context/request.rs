@@ -3,27 +3,40 @@
 
 use std::sync::Arc;
 
-use tiller_protocol::{Block, Entry, EntryBody, EntryId, ModelRef, Part, SessionId, ToolCall};
+use tiller_protocol::{Block, Carried, Entry, EntryBody, EntryId, ModelRef, Part, SessionId, ToolCall};
 use tiller_provider::{ChatMessage, Effort, Request};
 
 /// The part of the path that a request is made of: the last prefix, the last summary, the messages kept before it, and
 /// everything after it.
-pub fn live(path: &[Arc<Entry>]) -> Vec<&Arc<Entry>> {
+pub fn live(path: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
     let summary = path.iter().rposition(|e| matches!(e.body, EntryBody::Compaction { .. }));
     let prefix = path.iter().rposition(|e| matches!(e.body, EntryBody::Prefix { .. }));
-    let mut out: Vec<&Arc<Entry>> = prefix.map(|p| &path[p]).into_iter().collect();
+    let mut out: Vec<Arc<Entry>> = prefix.map(|p| Arc::clone(&path[p])).into_iter().collect();
     let mut from = 0;
     if let Some(s) = summary {
-        out.push(&path[s]);
-        if let EntryBody::Compaction { kept_from: Some(kept), .. } = &path[s].body
+        out.push(Arc::clone(&path[s]));
+        if let EntryBody::Compaction { kept_from: Some(kept), carried, .. } = &path[s].body
             && let Some(k) = path[..s].iter().position(|e| e.id == *kept)
         {
-            out.extend(path[k..s].iter().filter(|e| is_message(e)));
+            let kept = path[k..s].iter().filter(|e| is_message(e));
+            out.extend(kept.map(|e| as_carried(e, carried)));
         }
         from = s + 1;
     }
-    out.extend(path[from..].iter().filter(|e| is_message(e)));
+    out.extend(path[from..].iter().filter(|e| is_message(e)).map(Arc::clone));
     out
+}
+
+/// The entry as later requests have it.
+fn as_carried(entry: &Arc<Entry>, carried: &Carried) -> Arc<Entry> {
+    let Some(short) = carried.shortened.iter().find(|c| c.entry == entry.id) else {
+        return Arc::clone(entry);
+    };
+    let mut entry = Entry::clone(entry);
+    if let EntryBody::ToolResult { content, .. } | EntryBody::User { content, .. } = &mut entry.body {
+        content.clone_from(&short.content);
+    }
+    Arc::new(entry)
 }
 
 /// Whether a model sees it as a message of its own.
@@ -83,11 +96,19 @@ fn message(entry: &Entry) -> Option<ChatMessage> {
             ok: outcome.ok(),
             content: content.clone(),
         }),
-        EntryBody::Compaction { summary, .. } => {
-            Some(ChatMessage::User { content: vec![Part::Text { text: recall(summary, entry.id) }] })
+        EntryBody::Compaction { summary, carried, .. } => {
+            let mut content = Vec::new();
+            if !summary.is_empty() {
+                content.push(Part::Text { text: recall(summary, entry.id) });
+            }
+            if !carried.messages.is_empty() {
+                content.push(Part::Text { text: VERBATIM.into() });
+            }
+            content.extend(carried.messages.iter().flat_map(|m| m.content.iter().cloned()));
+            (!content.is_empty()).then_some(ChatMessage::User { content })
         }
         EntryBody::BranchSummary { summary, .. } => {
-            Some(ChatMessage::User { content: vec![Part::Text { text: carried(summary) }] })
+            Some(ChatMessage::User { content: vec![Part::Text { text: of_branch(summary) }] })
         }
         _ => None,
     }
@@ -102,7 +123,10 @@ fn answers(blocks: &[Block]) -> bool {
     })
 }
 
-fn carried(summary: &str) -> String {
+/// Stands before the messages that a compaction carries along.
+const VERBATIM: &str = "The first message of the conversation, and those of the present turn, word for word:";
+
+fn of_branch(summary: &str) -> String {
     format!(
         "Another approach was tried before, on a different branch of this conversation. This is its summary. The \
          files are in the state of the current branch, which may differ from that one.\n\n{summary}"
@@ -118,4 +142,4 @@ fn recall(summary: &str, id: EntryId) -> String {
 
 #[cfg(test)]
 #[path = "request_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -71,6 +71,10 @@ impl Path {
     }
 
     pub(crate) fn compact(&mut self, kept_from: Option<EntryId>) -> EntryId {
+        self.compact_with(kept_from, Carried::default())
+    }
+
+    pub(crate) fn compact_with(&mut self, kept_from: Option<EntryId>, carried: Carried) -> EntryId {
         self.add(EntryBody::Compaction {
             summary: "SUMMARY".into(),
             focus: None,
@@ -78,6 +82,7 @@ impl Path {
             tokens_before: 0,
             tokens_after: 0,
             taint: None,
+            carried,
         })
     }
 
@@ -173,19 +178,21 @@ fn compaction_never_parts_a_call_from_its_result_and_keeps_two_messages() {
         p.result("b", &"r".repeat(1000));
     }
     for keep in [0, 1, 500, 900, 1500, 5000] {
-        let plan = compact::plan(&p.entries, compact::KeepLimits::tokens(keep)).unwrap();
+        let plan = compact::plan(&p.entries, compact::KeepLimits::tokens(keep, u64::MAX)).unwrap();
         let k = p.entries.iter().position(|e| Some(e.id) == plan.kept_from).unwrap();
         assert!(!matches!(p.entries[k].body, EntryBody::ToolResult { .. }), "keep {keep}");
         assert!(plan.kept >= 2, "keep {keep}");
         assert_eq!(plan.goes.len() + plan.kept, p.entries.len() - 1);
-        assert!(keep < 900 || plan.tokens_kept <= keep + tokens::of_entry(&p.entries[0]));
+        // The first message stays as well.
+        let fixed = tokens::of_entry(&p.entries[0]) + tokens::of_entry(&p.entries[1]);
+        assert!(keep < 900 || plan.tokens_kept <= keep + fixed, "keep {keep}");
     }
     // Everything fits: nothing to do.
-    assert!(compact::plan(&p.entries, compact::KeepLimits::tokens(u64::MAX)).is_none());
+    assert!(compact::plan(&p.entries, compact::KeepLimits::tokens(u64::MAX, u64::MAX)).is_none());
     // A path of one message cannot be compacted.
     let mut one = Path::new();
     one.user("hello");
-    assert!(compact::plan(&one.entries, compact::KeepLimits::tokens(0)).is_none());
+    assert!(compact::plan(&one.entries, compact::KeepLimits::tokens(0, u64::MAX)).is_none());
 }
 
 #[test]
@@ -199,7 +206,7 @@ fn a_second_compaction_summarises_the_first_summary_too() {
         p.user(&format!("q{i}"));
         p.reply("a", &[]);
     }
-    let plan = compact::plan(&p.entries, compact::KeepLimits::tokens(0)).unwrap();
+    let plan = compact::plan(&p.entries, compact::KeepLimits::tokens(0, u64::MAX)).unwrap();
     assert!(matches!(plan.goes[0].body, EntryBody::Compaction { .. }));
     let t = compact::transcript(&plan.goes, Some("the tests"), 100_000);
     assert!(t.starts_with("[earlier summary]\nSUMMARY") && t.ends_with("the tests"), "{t}");
@@ -222,12 +229,12 @@ fn tokens_are_the_providers_where_it_counted_and_estimates_after_that() {
     // 1,004 were guessed where 650 were counted, so 100 guessed ones are taken for 64.
     assert_eq!(tokens::of_path(&live(&p.entries)), (650 + 64, true));
     let settings = tiller_config::schema::Context { compact_tokens: Some(713), ..Default::default() };
-    assert!(compact::due(&p.entries, &settings, None));
+    assert!(compact::due(&p.entries, &settings, None, None));
     let settings = tiller_config::schema::Context { compact_tokens: Some(715), ..Default::default() };
-    assert!(!compact::due(&p.entries, &settings, None));
-    assert!(compact::due(&p.entries, &Default::default(), Some(890)), "80 % of the window");
+    assert!(!compact::due(&p.entries, &settings, None, None));
+    assert!(compact::due(&p.entries, &Default::default(), Some(890), None), "80 % of the window");
     let settings = tiller_config::schema::Context { compact_messages: Some(2), ..Default::default() };
-    assert!(compact::due(&p.entries, &settings, None));
+    assert!(compact::due(&p.entries, &settings, None, None));
     p.compact(None);
     p.prefix("s");
     assert!(!tokens::of_path(&live(&p.entries)).1, "counts from before a compaction do not hold");

@@ -18,6 +18,11 @@ pub fn of_bytes(bytes: u64) -> u64 {
     bytes.saturating_mul(2).div_ceil(5)
 }
 
+/// Bytes of a text of this many estimated tokens.
+pub fn bytes(tokens: u64) -> usize {
+    usize::try_from(tokens.saturating_mul(5) / 2).unwrap_or(usize::MAX)
+}
+
 /// Estimated tokens of the parts of a message or result.
 pub fn of_parts(parts: &[Part]) -> u64 {
     parts
@@ -58,7 +63,11 @@ pub fn of_entry(entry: &Entry) -> u64 {
         EntryBody::Prefix { system, tools, .. } => of_text(system) + of_tools(tools),
         EntryBody::User { content, .. } | EntryBody::ToolResult { content, .. } => of_parts(content),
         EntryBody::Assistant { blocks, .. } => of_blocks(blocks),
-        EntryBody::Compaction { summary, .. } | EntryBody::BranchSummary { summary, .. } => of_text(summary),
+        EntryBody::Compaction { summary, carried, .. } => {
+            let words = carried.messages.iter().map(|m| of_parts(&m.content)).sum::<u64>();
+            of_text(summary).saturating_add(words)
+        }
+        EntryBody::BranchSummary { summary, .. } => of_text(summary),
         EntryBody::InnerCall { .. } | EntryBody::Checkpoint { .. } | EntryBody::Note { .. } => 0,
     }
 }
@@ -76,11 +85,11 @@ fn scaled(estimate: u64, counted: u64, guessed: u64) -> u64 {
 
 /// Tokens of the next request along `path`, and whether the greater part is the provider's own count.
 /// `path` is as [`super::request::live`] gives it.
-pub fn of_path(path: &[&Arc<Entry>]) -> (u64, bool) {
+pub fn of_path(path: &[Arc<Entry>]) -> (u64, bool) {
     match last_counted(path) {
         Some((i, usage)) => {
             let tokens = of_usage(&usage);
-            let guess = |part: &[&Arc<Entry>]| part.iter().map(|e| of_entry(e)).sum::<u64>();
+            let guess = |part: &[Arc<Entry>]| part.iter().map(|e| of_entry(e)).sum::<u64>();
             let rest = scaled(guess(&path[i + 1..]), tokens, guess(&path[..=i]));
             (tokens.saturating_add(rest), true)
         }
@@ -89,7 +98,7 @@ pub fn of_path(path: &[&Arc<Entry>]) -> (u64, bool) {
 }
 
 /// The last complete reply of the path with the server's own count, and its index.
-fn last_counted(path: &[&Arc<Entry>]) -> Option<(usize, Usage)> {
+fn last_counted(path: &[Arc<Entry>]) -> Option<(usize, Usage)> {
     let found = path.iter().enumerate().rev().find_map(|(i, e)| match &e.body {
         // The count of a reply that was cut short is not reliable.
         EntryBody::Assistant { usage, stop, .. }
@@ -108,7 +117,7 @@ fn last_counted(path: &[&Arc<Entry>]) -> Option<(usize, Usage)> {
 
 /// Estimated usage of the input when the path is sent now. Where the last reply used the provider's cache, its input
 /// is assumed to be read from the cache again.
-pub fn next_request(path: &[&Arc<Entry>]) -> Usage {
+pub fn next_request(path: &[Arc<Entry>]) -> Usage {
     let (all, _) = of_path(path);
     let mut usage = Usage { estimated: true, ..Usage::default() };
     match last_counted(path) {
@@ -132,7 +141,7 @@ pub struct Calibration {
 
 impl Calibration {
     /// Measured on `path`, which is as [`super::request::live`] gives it.
-    pub fn of(path: &[&Arc<Entry>]) -> Self {
+    pub fn of(path: &[Arc<Entry>]) -> Self {
         let Some((i, usage)) = last_counted(path) else { return Self::default() };
         let EntryBody::Assistant { blocks, .. } = &path[i].body else { return Self::default() };
         let sent = path[..i].iter().map(|e| of_entry(e)).sum();

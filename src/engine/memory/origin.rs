@@ -276,6 +276,7 @@ mod tests {
             tokens_before,
             tokens_after,
             taint,
+            carried: tiller_protocol::Carried::default(),
         }
     }
 

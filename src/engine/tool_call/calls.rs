@@ -29,7 +29,7 @@ use crate::core::saves::Then;
 use crate::crew::CrewMailbox;
 use crate::decision::HookedCall;
 use crate::lock::lock;
-use crate::tool_call::{CallFiles, CallOrigin, CallTask, text_of, what};
+use crate::tool_call::{CallFiles, CallOrigin, CallTask, share, text_of, what};
 use crate::turn::msg::CallDone;
 use crate::turn::msg::TurnMsg;
 use crate::turn::part::RunningCall;
@@ -232,6 +232,9 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         }
     } else {
         add_news(core, &name, &mut result);
+    }
+    if !ToolCall::is_of_message(call_id) {
+        share::share_window(core, call_id, &mut result);
     }
     super::inner::in_short(core, call_id, &mut result.display);
     let audit =

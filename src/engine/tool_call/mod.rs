@@ -37,6 +37,7 @@ mod hooked;
 pub(crate) mod inner;
 mod outside;
 mod script;
+mod share;
 pub(crate) mod words;
 
 pub(crate) use words::{AUDIT_TEXT, cut, failed, text_of, what};

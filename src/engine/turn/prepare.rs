@@ -105,7 +105,12 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         return asking::ask_self(core, About::Deep { turn }, body);
     }
     let due = may_compact
-        && compact::due(&core.session.history.path, &core.services.config().context, model::window(core));
+        && compact::due(
+            &core.session.history.path,
+            &core.services.config().context,
+            model::window(core),
+            core.context.compacted,
+        );
     let go = if due { Prepared::Compact } else { Prepared::Go };
     match core.child_driver().reserve_request(due) {
         ReservationResult::Go => core.turn.inputs.push_back(Input::Prepared(go)),

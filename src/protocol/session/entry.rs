@@ -8,6 +8,7 @@ use crate::base::usage::{Cost, Usage};
 use crate::bus::view::{LayerCost, ModelRef};
 use crate::knowledge::memory::Taint;
 use crate::session::additions::Additions;
+use crate::session::carried::Carried;
 use crate::session::message::{Block, Message, Origin, Part, StopReason, ToolCall};
 use crate::turn::tool::{FileDiff, InnerCall, ToolOutcome, ToolSpec};
 
@@ -113,6 +114,9 @@ pub enum EntryBody {
         /// The least trusted text in what is summed up; `None`: it was not recorded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         taint: Option<Taint>,
+        /// Contents that later requests have in place of entries.
+        #[serde(default, skip_serializing_if = "Carried::is_empty")]
+        carried: Carried,
     },
     /// A summary of another branch of the session, up to `from`.
     BranchSummary {

@@ -2,6 +2,7 @@
 
 pub mod additions;
 pub mod branch;
+pub(crate) mod carried;
 pub mod compare;
 pub mod effort;
 pub mod entry;

@@ -318,22 +318,18 @@ fn messages<'a>(
     thoughts: bool,
 ) -> Vec<RequestMessage<'a>> {
     let mut out: Vec<RequestMessage<'a>> = Vec::new();
-    let mut results = false;
+    // Adjacent messages of one role are one.
+    let mut add = |role, mut content: Vec<RequestBlock<'a>>| match out.last_mut() {
+        _ if content.is_empty() => {}
+        Some(last) if last.role == role => last.content.append(&mut content),
+        _ => out.push(RequestMessage { role, content }),
+    };
     for message in fitted.iter().map(AsRef::as_ref) {
-        let was_results = std::mem::take(&mut results);
         match message {
-            ChatMessage::User { content } => {
-                let content = parts(content);
-                if !content.is_empty() {
-                    out.push(RequestMessage { role: "user", content });
-                }
-            }
+            ChatMessage::User { content } => add("user", parts(content)),
             ChatMessage::Assistant { blocks, model } => {
                 let same = thoughts && model.provider() == provider;
-                let content = reply(blocks, same && model.model() == asked, same, provider);
-                if !content.is_empty() {
-                    out.push(RequestMessage { role: "assistant", content });
-                }
+                add("assistant", reply(blocks, same && model.model() == asked, same, provider));
             }
             ChatMessage::ToolResult { call_id, ok, content, .. } => {
                 let result = RequestBlock::ToolResult {
@@ -342,11 +338,7 @@ fn messages<'a>(
                     content: if *ok { parts(content) } else { texts(content) },
                     cache_control: None,
                 };
-                results = true;
-                match out.last_mut() {
-                    Some(last) if was_results => last.content.push(result),
-                    _ => out.push(RequestMessage { role: "user", content: vec![result] }),
-                }
+                add("user", vec![result]);
             }
         }
     }

@@ -240,22 +240,20 @@ fn contents<'a>(
     let mut out: Vec<RequestContent<'a>> = Vec::new();
     // Calls with an id of the vendor's: only those are named in results.
     let mut named: HashSet<&str> = HashSet::new();
-    let mut results = false;
+    // Adjacent messages of one role are one.
+    let mut add = |role, mut parts: Vec<RequestPart<'a>>| match out.last_mut() {
+        _ if parts.is_empty() => {}
+        Some(last) if last.role == role => last.parts.append(&mut parts),
+        _ => out.push(RequestContent { role, parts }),
+    };
     for message in fitted.iter().map(AsRef::as_ref) {
-        let was_results = std::mem::take(&mut results);
         match message {
             ChatMessage::User { content } => {
-                let parts: Vec<_> = content.iter().filter_map(|p| part(p, sees)).collect();
-                if !parts.is_empty() {
-                    out.push(RequestContent { role: "user", parts });
-                }
+                add("user", content.iter().filter_map(|p| part(p, sees)).collect());
             }
             ChatMessage::Assistant { blocks, model } => {
                 let own = thoughts && model.provider() == provider && model.model() == request.model;
-                let parts = reply(blocks, own, provider, third(&request.model), &mut named);
-                if !parts.is_empty() {
-                    out.push(RequestContent { role: "model", parts });
-                }
+                add("model", reply(blocks, own, provider, third(&request.model), &mut named));
             }
             ChatMessage::ToolResult { call_id, name, ok, content } => {
                 let text = text_of(content, sees);
@@ -271,11 +269,7 @@ fn contents<'a>(
                             .filter_map(|p| part(p, sees)),
                     );
                 }
-                results = true;
-                match out.last_mut() {
-                    Some(last) if was_results => last.parts.append(&mut parts),
-                    _ => out.push(RequestContent { role: "user", parts }),
-                }
+                add("user", parts);
             }
         }
     }

@@ -157,7 +157,7 @@ enum RequestContent<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum RequestPart<'a> {
-    Text { text: &'a str },
+    Text { text: Cow<'a, str> },
     ImageUrl { image_url: Url },
 }
 
@@ -309,7 +309,7 @@ fn messages<'a>(
         match message {
             ChatMessage::User { content } => {
                 if let Some(content) = user(content, sees) {
-                    out.push(RequestMessage::User { content });
+                    add_user(content, &mut out);
                 }
             }
             ChatMessage::Assistant { blocks, model } => {
@@ -334,9 +334,36 @@ fn messages<'a>(
 
 fn flush<'a>(images: &mut Vec<RequestPart<'a>>, out: &mut Vec<RequestMessage<'a>>) {
     if !images.is_empty() {
-        let mut parts = vec![RequestPart::Text { text: "Images of the tool results above:" }];
+        let mut parts = vec![RequestPart::Text { text: "Images of the tool results above:".into() }];
         parts.append(images);
-        out.push(RequestMessage::User { content: RequestContent::Parts(parts) });
+        add_user(RequestContent::Parts(parts), out);
+    }
+}
+
+/// Adds a message of the user's, joined with one that stands directly before it: some chat templates accept no two in a row.
+fn add_user<'a>(content: RequestContent<'a>, out: &mut Vec<RequestMessage<'a>>) {
+    let Some(RequestMessage::User { content: before }) = out.last_mut() else {
+        return out.push(RequestMessage::User { content });
+    };
+    match (before, content) {
+        (RequestContent::Text(before), RequestContent::Text(more)) => {
+            before.push_str("\n\n");
+            before.push_str(&more);
+        }
+        (before, content) => {
+            let mut parts = std::mem::replace(before, RequestContent::Parts(Vec::new())).into_parts();
+            parts.append(&mut content.into_parts());
+            *before = RequestContent::Parts(parts);
+        }
+    }
+}
+
+impl<'a> RequestContent<'a> {
+    fn into_parts(self) -> Vec<RequestPart<'a>> {
+        match self {
+            Self::Text(text) => vec![RequestPart::Text { text: text.into() }],
+            Self::Parts(parts) => parts,
+        }
     }
 }
 
@@ -375,7 +402,7 @@ fn user(content: &[Part], sees: bool) -> Option<RequestContent<'_>> {
         .iter()
         .filter_map(|part| match part {
             Part::Text { text } if text.trim().is_empty() => None,
-            Part::Text { text } => Some(RequestPart::Text { text }),
+            Part::Text { text } => Some(RequestPart::Text { text: text.into() }),
             Part::Image { .. } => image(part),
         })
         .collect();

@@ -220,9 +220,12 @@ fn items<'a>(
     for message in fitted.iter().map(AsRef::as_ref) {
         match message {
             ChatMessage::User { content } => {
-                let content = pieces(content, sees);
-                if !content.is_empty() {
-                    out.push(RequestItem::Message { role: "user", phase: None, content });
+                let mut more = pieces(content, sees);
+                match out.last_mut() {
+                    _ if more.is_empty() => {}
+                    // Adjacent messages of the user's are one.
+                    Some(RequestItem::Message { role: "user", content, .. }) => content.append(&mut more),
+                    _ => out.push(RequestItem::Message { role: "user", phase: None, content: more }),
                 }
             }
             ChatMessage::Assistant { blocks, model } => {

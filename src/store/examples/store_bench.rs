@@ -89,6 +89,7 @@ fn build(path: &Path, count: u64) -> SessionId {
                 tokens_before: 1,
                 tokens_after: 1,
                 taint: None,
+                carried: tiller_protocol::Carried::default(),
             };
             entries.push(Entry { id, parent, body, ..entries[0].clone() });
         }

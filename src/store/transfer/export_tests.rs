@@ -119,6 +119,7 @@ pub(super) fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
                 tokens_before: 1,
                 tokens_after: 1,
                 taint: None,
+                carried: tiller_protocol::Carried::default(),
             },
             5 if kind % 2 == 0 => EntryBody::Checkpoint { name: text.clone() },
             5 => EntryBody::BranchSummary {
@@ -442,6 +443,7 @@ fn the_words_of_a_file_are_text_of_others() {
         tokens_before: 9,
         tokens_after: 1,
         taint: Some(Taint::Agent),
+        carried: tiller_protocol::Carried::default(),
     };
     let message = |id: u128| user(s, entry_id(id), (id > 1).then(|| entry_id(id - 1)), "remember the mirror");
     let entries = vec![message(1), entry(s, entry_id(2), Some(entry_id(1)), summary)];

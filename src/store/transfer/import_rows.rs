@@ -337,7 +337,10 @@ impl Rows<'_> {
         let mut own = body.clone();
         match &mut own {
             _ if self.fresh.is_empty() => {}
-            EntryBody::Compaction { kept_from: Some(kept), .. } => *kept = self.entry_id(*kept),
+            EntryBody::Compaction { kept_from, carried, .. } => {
+                kept_from.iter_mut().for_each(|kept| *kept = self.entry_id(*kept));
+                carried.all_mut().for_each(|one| one.entry = self.entry_id(one.entry));
+            }
             EntryBody::BranchSummary { from, .. } => *from = self.entry_id(*from),
             _ => {}
         }

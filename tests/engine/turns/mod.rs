@@ -22,4 +22,5 @@ pub(crate) mod scripts;
 pub(crate) mod shell_lines;
 pub(crate) mod side_questions;
 pub(crate) mod timing;
+mod windows;
 pub(crate) mod wire_formats;

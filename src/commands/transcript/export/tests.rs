@@ -409,6 +409,7 @@ fn hostile(nasty: &str) -> (Store, SessionContent) {
                     tokens_before: 1,
                     tokens_after: 1,
                     taint: None,
+                    carried: tiller_protocol::Carried::default(),
                 },
             ),
         ],

@@ -114,6 +114,7 @@ impl Claude {
                     tokens_before: std::mem::take(&mut self.before),
                     tokens_after: 0,
                     taint: None,
+                    carried: tiller_protocol::Carried::default(),
                 }
             } else {
                 said(if flag("isMeta") { Origin::Engine } else { Origin::Prompt }, parts)

@@ -71,6 +71,7 @@ impl Reader for Codex {
                         tokens_before: 0,
                         tokens_after: 0,
                         taint: None,
+                        carried: tiller_protocol::Carried::default(),
                     },
                 );
                 false

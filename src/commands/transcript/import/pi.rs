@@ -43,6 +43,7 @@ impl Reader for Pi {
                 tokens_before: super::talk::number(line, "tokensBefore"),
                 tokens_after: 0,
                 taint: None,
+                carried: tiller_protocol::Carried::default(),
             }),
             "branch_summary" => Some(summary_entry(&format!(
                 "Summary of the branch that was left:\n{}",

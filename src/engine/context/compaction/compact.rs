@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use tiller_config::schema::Context;
 use tiller_protocol::view::{CompactPreview, EntryAuthor, RoleTokens};
-use tiller_protocol::{Block, Entry, EntryBody, EntryId, Origin, Part, ToolOutcome};
+use tiller_protocol::{Block, Carried, Entry, EntryBody, EntryId, Origin, Part, ToolOutcome};
 
+use crate::context::compaction::carried::{self, LongContent};
 use crate::context::request::{is_message, live};
 use crate::context::tokens;
 
 /// The prompt of the summariser.
 pub(crate) const PROMPT: &str = include_str!("../../../../assets/prompts/compact.md");
-/// Tokens at which a path is compacted when neither the configuration nor the model table states a limit.
-const UNKNOWN_WINDOW: u64 = 100_000;
-/// Assumed size of a summary in a preview, in tokens.
+/// Tokens at which a path is compacted, and that results share, when neither the configuration nor the model table states a limit.
+pub(crate) const UNKNOWN_WINDOW: u64 = 100_000;
+/// Assumed size of a summary, in tokens.
 const SUMMARY: u64 = 1_000;
 /// Entries that a preview names.
 const NAMED: usize = 50;
@@ -26,12 +27,51 @@ const RESULT: usize = 3_000;
 /// Characters kept of a message of the user or the model.
 const WORDS: usize = 12_000;
 
-/// Whether the path is over one of the limits.
-pub(crate) fn due(path: &[Arc<Entry>], settings: &Context, window: Option<u64>) -> bool {
-    let live = live(path);
-    let limit = settings.compact_tokens.unwrap_or_else(|| window.map_or(UNKNOWN_WINDOW, |w| w / 5 * 4));
-    let messages = live.iter().filter(|e| is_message(e)).count() as u64;
-    settings.compact_messages.is_some_and(|most| messages > most) || tokens::of_path(&live).0 > limit
+/// The size of a context after a compaction, or after one that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CompactedSize {
+    /// The last entry at that time.
+    pub at: EntryId,
+    pub tokens: u64,
+    pub messages: u64,
+}
+
+impl CompactedSize {
+    /// The present size. `None`: the path is empty.
+    pub(crate) fn of(path: &[Arc<Entry>]) -> Option<Self> {
+        let live = live(path);
+        let messages = live.iter().filter(|e| is_message(e)).count() as u64;
+        Some(Self { at: path.last()?.id, tokens: tokens::of_path(&live).0, messages })
+    }
+
+    /// Whether a context of this size is over a tenth larger.
+    fn has_grown(before: u64, now: u64) -> bool {
+        now > before.saturating_add(before / 10)
+    }
+}
+
+/// Tokens at which a path is compacted.
+pub(crate) fn limit(settings: &Context, window: Option<u64>) -> u64 {
+    settings.compact_tokens.unwrap_or_else(|| window.map_or(UNKNOWN_WINDOW, |w| w / 5 * 4))
+}
+
+/// Whether the path is over one of the limits, and over a tenth larger than `last` left it: another compaction would free
+/// nothing before.
+pub(crate) fn due(
+    path: &[Arc<Entry>],
+    settings: &Context,
+    window: Option<u64>,
+    last: Option<CompactedSize>,
+) -> bool {
+    let Some(now) = CompactedSize::of(path) else { return false };
+    // That of another branch says nothing.
+    let last = last.filter(|last| path.iter().rev().any(|e| e.id == last.at));
+    let grown = |before: fn(CompactedSize) -> u64, now| {
+        last.is_none_or(|last| CompactedSize::has_grown(before(last), now))
+    };
+    let many = settings.compact_messages.is_some_and(|most| now.messages > most);
+    let long = now.tokens > limit(settings, window);
+    (many && grown(|last| last.messages, now.messages)) || (long && grown(|last| last.tokens, now.tokens))
 }
 
 /// What a compaction does with a path.
@@ -45,6 +85,26 @@ pub(crate) struct Plan {
     pub tokens_before: u64,
     /// Tokens that are kept, without the summary and the todo list.
     pub tokens_kept: u64,
+    /// What later requests have in place of entries.
+    pub carried: Carried,
+    /// Kept contents that are to be shortened.
+    pub long: Vec<LongContent>,
+}
+
+impl Plan {
+    /// Whether there is anything to summarise.
+    pub(crate) fn sums_up(&self) -> bool {
+        self.goes.iter().any(|e| is_message(e))
+    }
+
+    /// The summary of a plan that sums up nothing: that of before.
+    pub(crate) fn earlier(&self) -> String {
+        let earlier = self.goes.iter().rev().find_map(|e| match &e.body {
+            EntryBody::Compaction { summary, .. } => Some(summary.clone()),
+            _ => None,
+        });
+        earlier.unwrap_or_default()
+    }
 }
 
 /// How much of the end of a path is kept verbatim. The last two messages always are.
@@ -55,12 +115,16 @@ pub(crate) struct KeepLimits {
     pub messages: Option<u64>,
     /// Percentage of the conversation that may be kept, so that a short one becomes shorter too.
     pub share: u64,
+    /// Tokens of the whole request afterwards; kept results are shortened for it.
+    pub room: u64,
+    /// Kept messages are, too.
+    pub shorten_words: bool,
 }
 
 impl KeepLimits {
-    /// Keeps up to this many tokens.
-    pub(crate) fn tokens(tokens: u64) -> Self {
-        Self { tokens, messages: None, share: 100 }
+    /// Keeps up to this many tokens, in a request of up to `room`.
+    pub(crate) fn tokens(tokens: u64, room: u64) -> Self {
+        Self { tokens, messages: None, share: 100, room, shorten_words: false }
     }
 }
 
@@ -76,7 +140,7 @@ pub(crate) fn nothing_to_do(path: &[Arc<Entry>]) -> String {
     }
 }
 
-/// Keeps the end of the path as `keep` says. `None` when nothing is left to summarise.
+/// Keeps the end of the path as `keep` says. `None` when nothing is left to summarise or to shorten.
 pub(crate) fn plan(path: &[Arc<Entry>], keep: KeepLimits) -> Option<Plan> {
     let live = live(path);
     let (prefix, rest) = live.split_first()?;
@@ -97,12 +161,19 @@ pub(crate) fn plan(path: &[Arc<Entry>], keep: KeepLimits) -> Option<Plan> {
         kept += rest[start..from].iter().filter(|e| is_message(e)).count() as u64;
         from = start;
     }
-    let goes: Vec<Arc<Entry>> = rest[..from].iter().map(|e| Arc::clone(e)).collect();
-    if !goes.iter().any(|e| is_message(e)) {
+    let (goes, stays) = (rest[..from].to_vec(), &rest[from..]);
+    let sums = goes.iter().any(|e| is_message(e));
+    let messages = carried::messages(&goes, stays, keep.room / 8);
+    let words: u64 = messages.iter().map(|m| tokens::of_parts(&m.content)).sum();
+    let fixed = stays.iter().filter(|e| !carried::may_shorten(e, keep.shorten_words));
+    let others: u64 = fixed.map(|e| tokens::of_entry(e)).sum();
+    let fixed = tokens::of_entry(prefix) + words + others + if sums { SUMMARY } else { 0 };
+    let (long, freed) = carried::long_contents(stays, keep.room.saturating_sub(fixed), keep.shorten_words);
+    if !sums && long.is_empty() {
         return None;
     }
     let (tokens_before, exact) = tokens::of_path(&live);
-    let mut tokens_kept = tokens::of_entry(prefix) + size;
+    let mut tokens_kept = (tokens::of_entry(prefix) + size + words).saturating_sub(freed);
     if exact {
         // Scales the estimate to the provider's count, so that both numbers have the same unit.
         let estimate: u64 = live.iter().map(|e| tokens::of_entry(e)).sum();
@@ -116,16 +187,19 @@ pub(crate) fn plan(path: &[Arc<Entry>], keep: KeepLimits) -> Option<Plan> {
         kept: rest.len() - from,
         tokens_before,
         tokens_kept,
+        // Contents that were shortened before stay so.
+        carried: Carried { messages, shortened: carried::shortened_before(path, stays) },
+        long,
     })
 }
 
 /// The start of the message that ends before `end`; `None` at the beginning or at an earlier summary.
-fn step_back(rest: &[&Arc<Entry>], end: usize) -> Option<usize> {
+fn step_back(rest: &[Arc<Entry>], end: usize) -> Option<usize> {
     let mut at = end.checked_sub(1)?;
     while matches!(rest[at].body, EntryBody::ToolResult { .. }) && at > 0 {
         at -= 1;
     }
-    is_message(rest[at]).then_some(at)
+    is_message(&rest[at]).then_some(at)
 }
 
 /// The preview that is shown before a compaction.
@@ -240,7 +314,7 @@ pub(crate) fn transcript(entries: &[Arc<Entry>], focus: Option<&str>, most: usiz
     out
 }
 
-fn words(content: &[Part]) -> String {
+pub(super) fn words(content: &[Part]) -> String {
     let parts: Vec<&str> = content
         .iter()
         .map(|p| match p {
@@ -251,8 +325,13 @@ fn words(content: &[Part]) -> String {
     parts.join("\n")
 }
 
+/// A summary of at most about `most` bytes.
+pub(crate) fn bounded(summary: String, most: usize) -> String {
+    if summary.len() <= most { summary } else { cut(&summary, most) }
+}
+
 /// Cuts the middle out and puts a mark in its place.
-fn cut(text: &str, most: usize) -> String {
+pub(super) fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }

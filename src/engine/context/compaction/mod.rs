@@ -1,5 +1,6 @@
 //! Carries out a compaction: a model writes the summary, then summary, prefix and todo list are added to the tree.
 
+pub(crate) mod carried;
 pub(crate) mod compact;
 pub(crate) mod shorten;
 
@@ -11,6 +12,7 @@ use crate::prompts::compose::entries::added;
 use crate::session::change;
 use crate::session::model;
 use crate::turn::begin;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -23,11 +25,11 @@ use tiller_protocol::{
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
-use crate::context::compaction::compact::{KeepLimits, Plan};
+use crate::context::compaction::compact::{CompactedSize, KeepLimits, Plan};
 use crate::context::msg::{CompactionResult, ContextMsg};
 use crate::context::prefix::layers;
 use crate::context::side_call::SideCall;
-use crate::context::{todo, tokens};
+use crate::context::{request, todo, tokens};
 use crate::core::Core;
 use crate::core::hooks::{self, HookJob};
 use crate::core::msg::Msg;
@@ -35,10 +37,13 @@ use crate::core::saves::Then;
 use crate::lock::lock;
 use crate::memory::{condense, origin, save};
 use crate::prompts::doing::JobKind;
+use crate::tool_call::calls;
 use crate::turn::Input;
 
 /// Tokens kept verbatim, by round: each forced round keeps less; the last keeps two messages only.
-const KEEP: [u64; 3] = [8_000, 2_000, 0];
+const KEEP: [u64; ROUNDS as usize] = [8_000, 2_000, 0];
+/// Forced rounds.
+const ROUNDS: u32 = 3;
 /// Percentage of the summariser's window that the transcript may fill.
 const FILL: u64 = 60;
 /// The window, in tokens, where none is known.
@@ -57,12 +62,16 @@ pub(crate) fn compact(
     focus: Option<String>,
     client: Option<(ClientId, tiller_protocol::CommandId)>,
 ) {
-    let keep = match overflow {
-        true => KeepLimits::tokens(KEEP[(round.max(1) as usize - 1).min(KEEP.len() - 1)]),
-        false => keep(core),
+    let plan = match overflow {
+        // A round that can do nothing is followed by the next, which keeps less.
+        true => (round.max(1)..=ROUNDS)
+            .find_map(|round| compact::plan(&core.session.history.path, keep_of_round(core, round))),
+        false => compact::plan(&core.session.history.path, keep(core)),
     };
-    let plan = compact::plan(&core.session.history.path, keep);
-    let nothing = compact::nothing_to_do(&core.session.history.path);
+    let nothing = match overflow {
+        true => format!("nothing more can be left out; the largest parts are {}", largest_parts(core)),
+        false => compact::nothing_to_do(&core.session.history.path),
+    };
     let model = summariser(core);
     let demo = model::is_demo(core, &model);
     // A compaction never exceeds a budget: without one the conversation stays as long as it is.
@@ -75,9 +84,12 @@ pub(crate) fn compact(
     let no = if core.turn.live.is_none() { core.next_job() } else { 0 };
     let hook = hooks::job(core, HookEvent::ContextCompact);
     // Too long a context leaves no time: the turn waits, and its next round summarises the same entries.
-    let save = plan.as_ref().filter(|_| !overflow).and_then(|_| save::before_compaction(core));
+    let save = plan.as_ref().filter(|plan| !overflow && plan.sums_up());
+    let save = save.and_then(|_| save::before_compaction(core));
+    let (folder, most) = (calls::spill(core), summary_bytes(core));
     let trigger = if client.is_some() { "user" } else { "size" };
     let task = async move {
+        let mut plan = plan;
         let (denied, focus) = match (&plan, hook) {
             (Some(_), Some(hook)) => hooked(&hook, trigger, focus).await,
             _ => (None, focus),
@@ -97,12 +109,19 @@ pub(crate) fn compact(
         let result = match (&plan, denied) {
             (None, _) => Err(Notice::new(NoticeKind::User, nothing)),
             (Some(_), Some(denied)) => Err(denied),
+            (Some(plan), None) if !plan.sums_up() => Ok(plan.earlier()),
             (Some(plan), None) if demo => Ok(compact::extract(&plan.goes)),
             (Some(plan), None) => match side {
                 Err(notice) => Err(notice),
                 Ok(side) => summarise(&side, compact::PROMPT, &plan.goes, focus.as_deref()).await,
             },
         };
+        let result = result.map(|summary| compact::bounded(summary, most));
+        if result.is_ok()
+            && let Some(plan) = &mut plan
+        {
+            shorten_long(plan, folder).await;
+        }
         let layers = prefix.await.unwrap_or_else(|_| layers::Layers::bare());
         // Without a summary there is no new prefix.
         let prefix = shorten::prefix(&layers, fast.filter(|_| result.is_ok())).await;
@@ -117,6 +136,52 @@ pub(crate) fn compact(
     }
 }
 
+/// The most bytes of a summary: four times what is asked for, and an eighth of what triggers a compaction.
+fn summary_bytes(core: &Core) -> usize {
+    let limit = compact::limit(&core.services.config().context, model::window(core));
+    tokens::bytes((4 * SUMMARY).min(limit / 8))
+}
+
+/// The two largest parts of the next request, for people.
+fn largest_parts(core: &Core) -> String {
+    let live = request::live(&core.session.history.path);
+    let mut parts = vec![("the messages".to_owned(), live.iter().skip(1).map(|e| tokens::of_entry(e)).sum())];
+    if let Some(EntryBody::Prefix { tools, layers, .. }) = live.first().map(|e| &e.body) {
+        parts.push(("the tools".into(), tokens::of_tools(tools)));
+        parts.extend(layers.iter().map(|l| (format!("{} ({})", l.name, l.source), l.tokens)));
+    }
+    parts.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));
+    let parts: Vec<String> =
+        parts.iter().take(2).map(|(name, tokens)| format!("{name} with about {tokens} tokens")).collect();
+    parts.join(" and ")
+}
+
+/// Tells once that the context is over its limit even when it is compacted.
+fn tell_too_large(core: &mut Core, before: Option<CompactedSize>) {
+    let limit = compact::limit(&core.services.config().context, model::window(core));
+    let over = |size: Option<CompactedSize>| size.filter(|size| size.tokens > limit);
+    let Some(now) = over(core.context.compacted).filter(|_| over(before).is_none()) else { return };
+    let text = format!(
+        "the compacted context still has about {} tokens, over its limit of {limit}; its largest parts are {}",
+        now.tokens,
+        largest_parts(core)
+    );
+    let hint = "context.layers in config.toml bounds each part; /model chooses a model with a larger window";
+    core.notice(Notice::new(NoticeKind::Info, text).hint(hint));
+}
+
+/// Shortens the long contents of the plan.
+async fn shorten_long(plan: &mut Plan, folder: PathBuf) {
+    let long = std::mem::take(&mut plan.long);
+    if long.is_empty() {
+        return;
+    }
+    let short = tokio::task::spawn_blocking(move || carried::shorten(&long, &folder)).await;
+    let short = short.unwrap_or_default();
+    plan.carried.shortened.retain(|earlier| short.iter().all(|s| s.entry != earlier.entry));
+    plan.carried.shortened.extend(short);
+}
+
 /// The denial of the hooks, and the focus with what they add to it.
 async fn hooked(hook: &HookJob, trigger: &str, focus: Option<String>) -> (Option<Notice>, Option<String>) {
     let answer = hook.run(json!({ "trigger": trigger, "focus": focus })).await;
@@ -126,13 +191,25 @@ async fn hooked(hook: &HookJob, trigger: &str, focus: Option<String>) -> (Option
     (denied, (!focus.is_empty()).then(|| focus.join("\n")))
 }
 
+/// Each forced round keeps less of the end, and leaves the whole request half the room of the one before. The first leaves
+/// messages whole.
+fn keep_of_round(core: &Core, round: u32) -> KeepLimits {
+    let at = (round.max(1) - 1).min(ROUNDS - 1);
+    let request = core.session.context_tokens().0;
+    let window = model::window(core).map_or(request, |window| window.min(request));
+    let keep = KeepLimits::tokens(KEEP[at as usize], window >> (at + 1));
+    KeepLimits { shorten_words: at > 0, ..keep }
+}
+
 /// Keeps a fifth of the tokens that trigger a compaction, within bounds, and half of the messages that do; of a
 /// shorter conversation, a fifth.
 pub(crate) fn keep(core: &Core) -> KeepLimits {
     let settings = &core.services.config().context;
     let limit = settings.compact_tokens.or(model::window(core)).unwrap_or(WINDOW);
     let messages = settings.compact_messages.map(|most| most / 2);
-    KeepLimits { tokens: (limit / 5).clamp(500, 20_000), messages, share: 20 }
+    // What grows afterwards has some room, too.
+    let room = compact::limit(settings, model::window(core)) / 10 * 7;
+    KeepLimits { tokens: (limit / 5).clamp(500, 20_000), messages, share: 20, room, shorten_words: false }
 }
 
 /// The fast tier's model; the session's model where there is none or its budget is used up.
@@ -156,6 +233,7 @@ pub(crate) fn compacted(core: &mut Core, done: CompactionResult) {
     if stopped {
         return;
     }
+    let before = core.context.compacted;
     let result = match (done.result, done.plan) {
         (Ok(summary), Some(plan)) => {
             // What the summary leaves out is shown again.
@@ -169,6 +247,10 @@ pub(crate) fn compacted(core: &mut Core, done: CompactionResult) {
         (Err(notice), _) => Err(notice),
         (Ok(_), None) => Err(Notice::new(NoticeKind::Internal, "an empty summary")),
     };
+    core.context.compacted = CompactedSize::of(&core.session.history.path);
+    if result.is_ok() {
+        tell_too_large(core, before);
+    }
     match (done.turn, done.client, result) {
         (Some(_), _, result) => {
             if let Err(notice) = &result
@@ -206,8 +288,15 @@ fn put_compaction(
     let tokens_after = plan.tokens_kept + tokens::of_text(&summary);
     let (tokens_before, kept_from) = (plan.tokens_before, plan.kept_from);
     let before = core.session.head.id;
-    let body =
-        EntryBody::Compaction { summary, focus, kept_from, tokens_before, tokens_after, taint: Some(taint) };
+    let body = EntryBody::Compaction {
+        summary,
+        focus,
+        kept_from,
+        tokens_before,
+        tokens_after,
+        taint: Some(taint),
+        carried: plan.carried.clone(),
+    };
     let node = core.session.grow(&core.services, body);
     let entry = node.id;
     let mut events = vec![(scope.clone(), Core::entry_event(&node))];

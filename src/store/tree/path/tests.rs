@@ -77,6 +77,7 @@ fn compaction(session: SessionId, n: u128, parent: u128, kept: Option<u128>) -> 
         tokens_before: 9,
         tokens_after: 1,
         taint: None,
+        carried: tiller_protocol::Carried::default(),
     };
     entry(session, entry_id(n), Some(entry_id(parent)), body)
 }

@@ -49,6 +49,7 @@ pub(crate) fn make_of(database: &Path, project: &Path, count: usize, lines: usiz
                 tokens_before: 100_000,
                 tokens_after: 20,
                 taint: None,
+                carried: tiller_protocol::Carried::default(),
             },
             _ if n % 2 == 1 => long_session::question(text),
             _ => long_session::answer(text, &model),
