@@ -1,13 +1,14 @@
 //! The comparison of protected files and repositories after a command.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tiller_tool::shell::{Compared, FileGuard};
+use tiller_tool::shell::{Compared, FileGuard, HeldFile};
 
 use crate::git::Repositories;
 use crate::quarantine::{Guard, State, Violation};
-use crate::writes::ProtectedWrites;
+use crate::writes::{Held, Judged, ProtectedWrites};
 
 /// Lines about protected files that one command has changed.
 const LINES: usize = 20;
@@ -41,14 +42,29 @@ impl FileGuard for Protected {
         let mut judged = judged.unwrap_or_default();
         judged.passed.extend(passed);
         let told = judged.told();
+        let held = held(&mut judged, &self.writes);
         found.extend(judged.violations);
         let gap = repositories.and_then(Repositories::gap);
         Compared {
             restored: lines(found, &self.quarantine),
+            held,
             told: gap.into_iter().chain(told).collect(),
             remade: judged.passed,
         }
     }
+}
+
+/// Takes out what a person can keep, with the line about each.
+fn held(judged: &mut Judged, writes: &Arc<ProtectedWrites>) -> Vec<HeldFile> {
+    let held: HashMap<PathBuf, Held> =
+        std::mem::take(&mut judged.held).into_iter().map(|one| (one.path.clone(), one)).collect();
+    let is_held = |violation: &mut Violation| held.contains_key(&violation.path);
+    let lines: Vec<Violation> = judged.violations.extract_if(.., is_held).collect();
+    let file = |violation: Violation| {
+        let words = violation.words();
+        held.get(&violation.path).map(|one| one.clone().file(words, writes))
+    };
+    lines.into_iter().filter_map(file).collect()
 }
 
 /// Returns a line for each, as far as they are not too many. Those that could not be put back come first.

@@ -6,11 +6,14 @@ use std::sync::PoisonError;
 
 use tiller_fs::links::linked_file;
 
+use super::held::Held;
 use super::place::{Place, remove_empty};
 use super::{BYTES, Before, ENTRIES, ProtectedWrites, Tips, content};
 use crate::policy;
 use crate::quarantine::{Budget, Keep, State, Violation};
 
+/// Names that a person can keep. The others stay out.
+const HELD: usize = 200;
 /// Names that are told in full.
 const TOLD: usize = 5;
 
@@ -21,6 +24,8 @@ pub(crate) struct Judged {
     pub(crate) violations: Vec<Violation>,
     /// Stay as they are.
     pub(crate) passed: Vec<PathBuf>,
+    /// Those of the first that a person can keep.
+    pub(crate) held: Vec<Held>,
 }
 
 impl Judged {
@@ -72,10 +77,10 @@ fn differences<'a>(path: PathBuf, before: &'a State, now: &'a State, all: &mut V
 }
 
 /// A name that was changed.
-struct Changed {
-    path: PathBuf,
-    before: Before,
-    now: Option<State>,
+pub(super) struct Changed {
+    pub(super) path: PathBuf,
+    pub(super) before: Before,
+    pub(super) now: Option<State>,
 }
 
 impl ProtectedWrites {
@@ -104,8 +109,11 @@ impl ProtectedWrites {
             let alone = linked_file(&one.path).is_none();
             if (known || seen(one)) && alone && one.settle() {
                 judged.passed.push(one.path.clone());
-            } else {
-                judged.violations.extend(one.put_back(&mut keep));
+            } else if let Some(violation) = one.put_back(&mut keep) {
+                if judged.held.len() < HELD {
+                    judged.held.extend(Held::of(one, &violation));
+                }
+                judged.violations.push(violation);
             }
         }
         judged

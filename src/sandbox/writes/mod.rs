@@ -3,14 +3,17 @@
 //! The supervisor opens files and makes names in the place of a command, so it knows each of these before it is changed. It
 //! notes what was there and lets the call go on: git must be able to check out, merge and remove what it tracks. After the
 //! command the new content is judged: what a commit from before the session has under this path stays, with a line about it, as does
-//! what the path had earlier in the session. Everything else is kept in the quarantine, and the former state put back.
+//! what the path had earlier in the session. Everything else is kept in the quarantine, and the former state put back; where a person
+//! can answer, they are asked whether it stays. Files that agents read as instructions are judged in the same way.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `judge` | the judgement after a command |
+//! | `held` | what a person can keep of what was put back |
 //! | `history` | what commits from before the session have |
 //! | `place` | a path whose folders cannot be replaced by links meanwhile |
 
+mod held;
 mod history;
 mod judge;
 mod place;
@@ -24,7 +27,9 @@ use tiller_fs::links::{FileId, linked_file};
 use tiller_protocol::protected_names;
 
 use crate::quarantine::{Budget, State};
+pub(crate) use held::Held;
 pub(crate) use history::Tips;
+pub(crate) use judge::Judged;
 
 /// The largest file that can be noted, in bytes.
 const BYTES: usize = 4 << 20;
@@ -47,7 +52,8 @@ const OWN: &str = ".tiller";
 pub(crate) fn folder_above(workspace: &Path, path: &Path, link: bool) -> Option<PathBuf> {
     let below = path.strip_prefix(workspace).ok()?;
     let parts = folded(below);
-    let at = match protected_names::find(&parts) {
+    let found = protected_names::find(&parts).or_else(|| protected_names::find_instructions(&parts));
+    let at = match found {
         Some(found) if REPOSITORY.contains(&found.name) => return None,
         Some(found) => found.at,
         None if link => protected_names::find_begun(&parts)?,
@@ -65,6 +71,20 @@ pub(crate) fn are_free(workspace: &Path, paths: [&Path; 2]) -> bool {
     })
 }
 
+/// Returns true if a person can keep what a command wrote at this path of the workspace: Tiller's own folder only they write.
+fn may_keep(workspace: &Path, path: &Path) -> bool {
+    let Ok(below) = path.strip_prefix(workspace) else { return false };
+    protected_names::find(&folded(below)).is_none_or(|found| found.name != OWN)
+}
+
+/// Returns true if agents read this path of the workspace as instructions, and no other program obeys it.
+pub(crate) fn instructs(workspace: &Path, path: &Path) -> bool {
+    path.strip_prefix(workspace).is_ok_and(|below| {
+        let parts = folded(below);
+        protected_names::find(&parts).is_none() && protected_names::find_instructions(&parts).is_some()
+    })
+}
+
 /// Returns true if git may write this protected path, relative to the workspace: it is judged after a command then, not kept
 /// from being written.
 pub(crate) fn is_judged(path: &Path) -> bool {
@@ -79,6 +99,8 @@ fn folded(path: &Path) -> Vec<String> {
 /// A path as it was before a command changed it.
 #[derive(Debug)]
 struct Before {
+    /// The workspace that it lies in.
+    workspace: PathBuf,
     /// The folder above the protected name.
     above: PathBuf,
     state: State,
@@ -164,7 +186,8 @@ impl Holding<'_> {
             self.0.seen.entry(path.to_owned()).or_default().insert(id);
         }
         let linked = linked_file(path);
-        let before = Before { above, state, moved: None, moved_linked: None, linked, begun };
+        let workspace = workspace.to_owned();
+        let before = Before { workspace, above, state, moved: None, moved_linked: None, linked, begun };
         self.0.bytes += before.size();
         self.0.before.insert(path.to_owned(), before);
         Ok(())

@@ -12,7 +12,7 @@ use tiller_protocol::{
 use super::ToolCx;
 use crate::code::ScriptPorts;
 use crate::crew::{CrewReply, CrewRequest};
-use crate::shell::Deletion;
+use crate::shell::{Deletion, HeldAnswer, HeldWrite};
 
 /// What the engine does for tools that ask servers of the settings.
 #[async_trait]
@@ -73,6 +73,11 @@ pub trait Ports: ServerPorts + MemoryPorts {
     async fn confirm_deletion(&self, agent: &AgentId, deletion: Deletion) -> bool {
         let _ = (agent, deletion);
         false
+    }
+    /// Decides whether files that a command wrote and that are held back stay, by mode, rules and the person.
+    async fn confirm_held(&self, agent: &AgentId, files: Vec<HeldWrite>) -> HeldAnswer {
+        let _ = (agent, files);
+        HeldAnswer::default()
     }
     /// What the engine does for scripts; `None`: nothing.
     fn scripts(&self) -> Option<&dyn ScriptPorts> {

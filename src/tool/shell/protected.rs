@@ -60,7 +60,7 @@ impl ShellPool {
 pub(crate) async fn put_back(guard: &Arc<dyn FileGuard>) -> Compared {
     let guard = Arc::clone(guard);
     let compared = tokio::task::spawn_blocking(move || guard.restore()).await.unwrap_or_default();
-    for line in &compared.restored {
+    for line in compared.restored.iter().chain(compared.held.iter().map(|file| &file.words)) {
         tracing::warn!(line, "a command wrote a protected file");
     }
     compared

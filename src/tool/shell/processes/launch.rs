@@ -12,6 +12,7 @@ use std::sync::Arc;
 use process_wrap::std::{CommandWrap, ProcessSession};
 use tokio::sync::watch;
 
+use crate::shell::confined::held::HeldFile;
 use crate::shell::confined::watch::CommandWatch;
 use crate::shell::processes::forks::ForkLimit;
 use crate::shell::processes::mark;
@@ -103,10 +104,12 @@ pub trait FileGuard: Send + Sync + std::fmt::Debug {
 }
 
 /// The result of a comparison of protected files, in sentences without a full stop.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Compared {
     /// One for each path that was put back.
     pub restored: Vec<String>,
+    /// Files that were put back too, and that the person can keep.
+    pub held: Vec<HeldFile>,
     /// Further lines: changes that stay, and gaps of the comparison.
     pub told: Vec<String>,
     /// Files that stay as the command left them, and were made anew so that no process has them open.
@@ -117,15 +120,30 @@ impl Compared {
     /// Adds those of another comparison.
     pub(crate) fn extend(&mut self, more: Self) {
         self.restored.extend(more.restored);
+        self.held.extend(more.held);
         self.told.extend(more.told);
         self.remade.extend(more.remade);
     }
 
+    /// Returns true if something was put back.
+    pub(crate) fn has_restored(&self) -> bool {
+        !(self.restored.is_empty() && self.held.is_empty())
+    }
+
     /// Returns all of them.
     pub fn lines(self) -> impl Iterator<Item = String> {
-        self.restored.into_iter().chain(self.told)
+        let mut restored = self.restored;
+        restored.extend(self.held.into_iter().map(|file| file.words));
+        if let Some(more) = restored.len().checked_sub(LINES).filter(|more| *more > 0) {
+            restored.truncate(LINES);
+            restored.push(format!("{more} more protected paths were put back"));
+        }
+        restored.into_iter().chain(self.told)
     }
 }
+
+/// Lines about what was put back after one command.
+const LINES: usize = 25;
 
 /// What confines the commands of a workspace; `None`: they run as they are.
 #[derive(Clone, Debug, Default)]
