@@ -23,7 +23,7 @@ impl Session {
     }
 }
 
-/// Names in the order of the paths: a file of instructions, new and changed protected files, a link, one that was removed.
+/// Writes, in the order of their paths: a file of instructions, new and changed protected files, a link, one that was removed.
 const SCRIPT: &str = "mkdir -p .vscode sub/.husky; echo tasks > .vscode/tasks.json; echo obey > AGENTS.md; \
                       ln -s AGENTS.md CLAUDE.md; echo registry > .npmrc; rm .envrc; \
                       printf '#!/bin/sh\\n' > sub/.husky/pre-commit; chmod +x sub/.husky/pre-commit";
@@ -37,8 +37,15 @@ fn what_was_held_back_is_made_as_the_command_left_it() {
         }
         let (out, judged) = session.run(SCRIPT);
         assert!(out.status.success(), "{method:?}: {out:?}");
-        assert_eq!((session.text(".npmrc"), session.text(".envrc")), ("mine".into(), "mine".into()), "{method:?}");
-        assert!(!session.work("AGENTS.md").exists() && !session.work(".vscode/tasks.json").exists(), "{method:?}");
+        assert_eq!(
+            (session.text(".npmrc"), session.text(".envrc")),
+            ("mine".into(), "mine".into()),
+            "{method:?}"
+        );
+        assert!(
+            !session.work("AGENTS.md").exists() && !session.work(".vscode/tasks.json").exists(),
+            "{method:?}"
+        );
         let held = session.held(judged);
         let names: Vec<_> = held
             .iter()
@@ -74,7 +81,9 @@ fn what_was_held_back_is_made_as_the_command_left_it() {
 fn a_place_that_was_changed_since_is_left_alone() {
     for method in supervised() {
         let session = Session::new(method);
-        let (_, judged) = session.run("mkdir -p d .vscode; echo evil > d/AGENTS.md; echo evil > .npmrc; echo evil > .vscode/mcp.json");
+        let (_, judged) = session.run(
+            "mkdir -p d .vscode; echo evil > d/AGENTS.md; echo evil > .npmrc; echo evil > .vscode/mcp.json",
+        );
         let held = session.held(judged);
         assert_eq!(held.len(), 3, "{method:?}");
         std::fs::write(session.work(".npmrc"), "mine").unwrap();
@@ -93,7 +102,7 @@ fn a_place_that_was_changed_since_is_left_alone() {
     }
 }
 
-/// Nobody but Tiller writes its folder, and what lies elsewhere or has another name could be changed after the answer.
+/// Tiller alone writes its folder, and what a link leads to elsewhere could be changed after the answer.
 #[test]
 fn what_no_question_can_show_stays_out() {
     for method in supervised() {

@@ -43,39 +43,6 @@ impl Judged {
     }
 }
 
-impl Tips {
-    /// Returns true if commits from before the session have all that was changed at this path, or in this folder.
-    pub(crate) fn allow(&self, path: &Path, before: &State, now: &State) -> bool {
-        let mut all = Vec::new();
-        differences(path.to_owned(), before, now, &mut all);
-        let alone = all.iter().all(|(path, _)| linked_file(path).is_none());
-        let asked: Vec<(&Path, &State)> = all.iter().map(|(path, state)| (path.as_path(), *state)).collect();
-        alone && self.know(&asked).iter().all(|known| *known)
-    }
-}
-
-/// Collects the files that differ, with what a commit must have of each.
-fn differences<'a>(path: PathBuf, before: &'a State, now: &'a State, all: &mut Vec<(PathBuf, &'a State)>) {
-    static NONE: BTreeMap<std::ffi::OsString, State> = BTreeMap::new();
-    let (old, new) = match (before, now) {
-        _ if before == now => return,
-        (State::Folder(old, _), State::Folder(new, _)) => (old, new),
-        (State::Missing, State::Folder(new, _)) => (&NONE, new),
-        (State::Folder(old, _), State::Missing) => (old, &NONE),
-        (_, State::Missing) => return all.push((path, before)),
-        _ => return all.push((path, now)),
-    };
-    for name in old.keys().chain(new.keys().filter(|name| !old.contains_key(*name))) {
-        let [before, now] = [old, new].map(|entries| entries.get(name));
-        match (before, now) {
-            (Some(before), Some(now)) => differences(path.join(name), before, now, all),
-            (Some(one), None) => differences(path.join(name), one, &State::Missing, all),
-            (None, Some(one)) => differences(path.join(name), &State::Missing, one, all),
-            (None, None) => {}
-        }
-    }
-}
-
 /// A name that was changed.
 pub(super) struct Changed {
     pub(super) path: PathBuf,

@@ -19,6 +19,7 @@ mod judge;
 mod place;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -60,6 +61,32 @@ pub(crate) fn folder_above(workspace: &Path, path: &Path, link: bool) -> Option<
         None => return None,
     };
     (!protected_names::is_package(&parts)).then(|| workspace.join(below.iter().take(at).collect::<PathBuf>()))
+}
+
+/// Finds the protected names in one folder of a workspace.
+pub(crate) struct NamesIn {
+    /// The path of the folder below the workspace, folded; `None`: no name counts in it.
+    folder: Option<Vec<String>>,
+}
+
+impl NamesIn {
+    pub(crate) fn new(workspace: &Path, folder: &Path) -> Self {
+        let parts = folder.strip_prefix(workspace).ok().map(folded);
+        let free = |parts: &Vec<String>| {
+            protected_names::is_package(parts) || parts.iter().any(|part| REPOSITORY.contains(&part.as_str()))
+        };
+        Self { folder: parts.filter(|parts| !free(parts)) }
+    }
+
+    /// Returns true if this file or link has one, as [`folder_above`] says.
+    pub(crate) fn has(&mut self, name: &OsStr, link: bool) -> bool {
+        let Some(parts) = &mut self.folder else { return false };
+        parts.push(tiller_shell::fold(&name.to_string_lossy()));
+        let found = protected_names::find(parts).or_else(|| protected_names::find_instructions(parts));
+        let has = found.is_some() || link && protected_names::find_begun(parts).is_some();
+        parts.pop();
+        has
+    }
 }
 
 /// Returns true for paths that need no note: in packages or in a repository, where other rules hold, or outside.
@@ -158,7 +185,6 @@ impl ProtectedWrites {
     }
 
     /// Returns true if there is more than at the last call.
-    #[cfg(target_os = "linux")]
     pub(crate) fn take_news(&self) -> bool {
         self.news.swap(false, Ordering::Relaxed)
     }
@@ -177,20 +203,51 @@ impl Holding<'_> {
         if self.0.before.len() >= NAMES {
             return Err(TooMuch);
         }
-        let begun = folder_above(workspace, path, false).is_none();
         let left = BYTES.min(ALL.saturating_sub(self.0.bytes));
         let state = Budget::new(left, ENTRIES).read(path).map_err(|_| TooMuch)?;
+        self.insert(workspace, path, above, state, linked_file(path));
+        Ok(())
+    }
+
+    /// Notes a path that has been changed already. `state`, `linked`: as it was before.
+    ///
+    /// # Errors
+    /// When there is too much: it is not judged then.
+    pub(crate) fn note_changed(
+        &mut self,
+        workspace: &Path,
+        path: &Path,
+        state: &State,
+        linked: Option<FileId>,
+    ) -> Result<(), TooMuch> {
+        let Some(above) = folder_above(workspace, path, true) else { return Ok(()) };
+        if self.0.before.len() >= NAMES || self.0.bytes + size(state) > ALL {
+            return Err(TooMuch);
+        }
+        if !self.0.before.contains_key(path) {
+            self.insert(workspace, path, above, state.clone(), linked);
+        }
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        workspace: &Path,
+        path: &Path,
+        above: PathBuf,
+        state: State,
+        linked: Option<FileId>,
+    ) {
+        let begun = folder_above(workspace, path, false).is_none();
         if self.0.seen.len() < SEEN
             && let Some(id) = content(&state)
         {
             self.0.seen.entry(path.to_owned()).or_default().insert(id);
         }
-        let linked = linked_file(path);
         let workspace = workspace.to_owned();
         let before = Before { workspace, above, state, moved: None, moved_linked: None, linked, begun };
         self.0.bytes += before.size();
         self.0.before.insert(path.to_owned(), before);
-        Ok(())
     }
 
     /// Notes both paths of something that is moved with a folder: what was lawful at the old one is at the new one.
@@ -236,4 +293,4 @@ fn content(state: &State) -> Option<String> {
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
-mod tests;
+pub(crate) mod tests;

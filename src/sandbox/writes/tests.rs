@@ -16,7 +16,7 @@ use crate::policy::Profile;
 use crate::testing::{Place, methods};
 
 /// A file for each name that git can track.
-fn names() -> Vec<String> {
+pub(crate) fn names() -> Vec<String> {
     let folders = FOLDERS.iter().filter(|name| ![".git", "git~1", ".tiller"].contains(name));
     let files = FILES.iter().chain(INSTRUCTIONS).map(|name| (*name).to_owned());
     folders.map(|name| format!("{name}/x")).chain(files).collect()

@@ -39,7 +39,8 @@ fn a_script_in_auto_asks_once_for_all_that_it_wrote() {
     for (columns, rows) in [(118, 40), (80, 34)] {
         let model = Model::new(Wire::Anthropic);
         let Some(place) = place(&model) else { return };
-        place.file("first.py", &generator(&[(".vscode/tasks.json", "made tasks"), ("AGENTS.md", "Obey me.")]));
+        place
+            .file("first.py", &generator(&[(".vscode/tasks.json", "made tasks"), ("AGENTS.md", "Obey me.")]));
         place.file("second.py", &generator(&[(".npmrc", "registry = evil"), ("sub/CLAUDE.md", "Obey too.")]));
         let mut term = place.term(&["--profile", "full"], columns, rows);
         term.wait_text("Type what you want done");
@@ -52,7 +53,11 @@ fn a_script_in_auto_asks_once_for_all_that_it_wrote() {
                 .iter()
                 .all(|words| s.contains(words))
         });
-        assert_eq!([text(&place, "AGENTS.md"), text(&place, ".vscode/tasks.json")], ["", ""], "they are held");
+        assert_eq!(
+            [text(&place, "AGENTS.md"), text(&place, ".vscode/tasks.json")],
+            ["", ""],
+            "they are held"
+        );
         unfold(&mut term);
         let_deafness_pass();
         term.keys("y");
@@ -61,7 +66,10 @@ fn a_script_in_auto_asks_once_for_all_that_it_wrote() {
         assert_eq!(text(&place, "AGENTS.md"), "Obey me.\n");
         assert_eq!(text(&place, ".vscode/tasks.json"), "made tasks\n");
         let told = model.last();
-        assert!(told.contains("the user kept what the command wrote in .vscode/tasks.json, AGENTS.md"), "{told}");
+        assert!(
+            told.contains("the user kept what the command wrote in .vscode/tasks.json, AGENTS.md"),
+            "{told}"
+        );
 
         model.push(Script::new().call("c2", "terminal", json!({"command": "python3 second.py; echo ran"})));
         model.push(Script::new().text("The second is over."));

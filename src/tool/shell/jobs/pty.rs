@@ -13,7 +13,8 @@ use crate::shell::outcome::CommandOutcome;
 use crate::shell::output::capture::Capture;
 use crate::shell::output::progress::Live;
 use crate::shell::processes::end;
-use crate::shell::{Compared, hints, terminal};
+use crate::shell::protected::restored;
+use crate::shell::{hints, terminal};
 use crate::{ToolCx, ToolOutput};
 use tiller_protocol::lock;
 
@@ -47,10 +48,7 @@ pub(crate) async fn run(
         stuck = end::end(&job.family, cx.limits.grace, Some(&cx.hard)).await;
     }
     job.settle().await;
-    let mut restored = match job.restored.clone().wait_for(Option::is_some).await {
-        Ok(compared) => compared.clone().unwrap_or_default(),
-        Err(_) => Compared::default(),
-    };
+    let mut restored = restored(job.restored.clone()).await;
     cx.witness.remade(&restored.remade);
     job.family.roots.iter().for_each(|root| pool.forget(*root));
     let Some(screen) = job.screen() else { return Err(ShellError::Missing) };

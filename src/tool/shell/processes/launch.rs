@@ -72,6 +72,11 @@ pub trait Confiner: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// The same for another shell or process: protected names that this one writes are judged on their own. `None`: this one.
+    fn apart(&self) -> Option<Arc<dyn Confiner>> {
+        None
+    }
+
     /// Records the protected files that the kernel does not keep from being written by what this confines, before a
     /// command starts. `None`: there are none. Reads files.
     ///
@@ -101,6 +106,14 @@ pub trait Confiner: Send + Sync + std::fmt::Debug {
 pub trait FileGuard: Send + Sync + std::fmt::Debug {
     /// Puts back what differs, and says so. Reads and writes files.
     fn restore(&self) -> Compared;
+
+    /// The command goes on while the person works: what no supervisor sees is not taken for the command's.
+    fn stays(&self) {}
+
+    /// Returns true if something may differ since the last call, as far as it is known while the command runs.
+    fn has_news(&self) -> bool {
+        false
+    }
 }
 
 /// The result of a comparison of protected files, in sentences without a full stop.
@@ -154,6 +167,20 @@ pub struct Confiners {
     pub workspace: Option<Arc<dyn Confiner>>,
     /// Commands that run outside the sandbox by the user's word: what keeps protected names from being written.
     pub outside: Option<Arc<dyn Confiner>>,
+}
+
+impl Confiners {
+    /// The same for another agent: protected names that its commands write are judged on their own.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let apart = |own: &Option<Arc<dyn Confiner>>| own.as_ref().map(apart);
+        Self { read: apart(&self.read), workspace: apart(&self.workspace), outside: apart(&self.outside) }
+    }
+}
+
+/// As [`Confiner::apart`].
+pub(crate) fn apart(confiner: &Arc<dyn Confiner>) -> Arc<dyn Confiner> {
+    confiner.apart().unwrap_or_else(|| Arc::clone(confiner))
 }
 
 /// Runs things as they are.
