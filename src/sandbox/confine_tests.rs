@@ -543,7 +543,7 @@ fn the_floor_holds_for_a_command_outside_the_sandbox() {
         .current_dir(&launch.folder)
         .output()
         .unwrap();
-    let restored = guard.map(|guard| guard.restore().restored).unwrap_or_default();
+    let restored: Vec<String> = guard.into_iter().flat_map(|guard| guard.restore().lines()).collect();
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
     assert_eq!(said, "secret", "it reads everything: {out:?}");
     assert!(work.join("made").exists() && place.top.join("outside/new").exists(), "{out:?}");
@@ -707,7 +707,7 @@ fn outside_the_sandbox_no_protected_name_is_changed_or_left() {
     }
 }
 
-/// What one agent's command has written is judged after that command, not after one of another agent.
+/// The names that one agent's command has written are judged after that command, not after one of another agent.
 #[test]
 fn agents_do_not_judge_each_other() {
     for method in methods() {

@@ -58,11 +58,12 @@ impl HeldJudge {
             .map(|(file, _)| file)
             .collect();
         let Some(HeldQuestion { ask, rule }) = self.question(&asked) else {
-            return HeldAnswer { decisions, comment: None };
+            return HeldAnswer { decisions, ..HeldAnswer::default() };
         };
         let (hash, shown, always) = (ask.hash.clone(), ask.shown.clone(), ask.always.clone());
         // Without the call: it runs already, and is not to be asked about after a restart.
         let answer = asking::request(tx, agent, None, AskBody::Permission(ask)).await;
+        let unanswered = answer.is_err();
         let (decided, comment) = match answer {
             Err(why) => {
                 self.unanswered(tx, shown, why, always);
@@ -76,7 +77,7 @@ impl HeldJudge {
         for (decision, _) in decisions.iter_mut().zip(&verdicts).filter(|(_, v)| **v == HeldVerdict::Ask) {
             *decision = decided;
         }
-        HeldAnswer { decisions, comment }
+        HeldAnswer { decisions, comment, unanswered }
     }
 
     /// `None`: there is nothing to ask about.

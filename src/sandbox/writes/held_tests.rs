@@ -1,4 +1,4 @@
-//! What a person can keep of what a command wrote under protected names.
+//! Changes of protected names that a person can keep.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Arc;

@@ -118,8 +118,10 @@ pub enum HeldDecision {
 pub struct HeldAnswer {
     /// One for each file, in their order; a missing one is refused.
     pub decisions: Vec<HeldDecision>,
-    /// What the person said with a no.
+    /// Words of the person with a no.
     pub comment: Option<String>,
+    /// There is no one who could answer.
+    pub unanswered: bool,
 }
 
 /// Asks about what is held back, once for all of it, and makes what the person keeps. The others become lines about what was
@@ -149,6 +151,9 @@ pub(crate) async fn settle(compared: &mut Compared, cx: &ToolCx) {
         answer = cx.ports.confirm_held(&cx.agent, writes.collect()) => answer,
         () = cx.cancel.cancelled() => HeldAnswer::default(),
     };
+    if answer.unanswered {
+        cx.run.leave_unanswered();
+    }
     let mut kept = Vec::new();
     for (at, file) in asked.into_iter().enumerate() {
         match answer.decisions.get(at).copied().unwrap_or(HeldDecision::Refused) {
