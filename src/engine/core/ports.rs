@@ -13,7 +13,9 @@ use tiller_store::search::Lookup;
 use tiller_tool::code::{CallForScript, InnerReply, ScriptPorts};
 use tiller_tool::crew::{CrewReply, CrewRequest, Delegation, SharedCrew};
 use tiller_tool::shell::{Deletion, HeldAnswer, HeldWrite};
-use tiller_tool::{AskedWrite, MemoryOrigin, MemoryPorts, Ports, ServerCost, ServerPorts, Tool, ToolCx};
+use tiller_tool::{
+    AskedWrite, CommandPorts, MemoryOrigin, MemoryPorts, Ports, ServerCost, ServerPorts, Tool, ToolCx,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::context::msg::{ContextMsg, SideMsg};
@@ -110,10 +112,6 @@ impl Ports for CallPorts {
         }
     }
 
-    async fn confirm_held(&self, agent: &AgentId, files: Vec<HeldWrite>) -> HeldAnswer {
-        self.held.confirm(&self.tx, agent, &files).await
-    }
-
     fn todos(&self, _agent: &AgentId) -> (Vec<TodoItem>, u32) {
         let t = lock(&self.todo);
         (t.items.clone(), t.calls)
@@ -194,6 +192,13 @@ impl Ports for CallPorts {
 
     fn wrote(&self, agent: &AgentId, paths: &[PathBuf]) {
         self.writes.wrote(agent, paths);
+    }
+}
+
+#[async_trait]
+impl CommandPorts for CallPorts {
+    async fn confirm_held(&self, agent: &AgentId, files: Vec<HeldWrite>) -> HeldAnswer {
+        self.held.confirm(&self.tx, agent, &files).await
     }
 }
 

@@ -50,9 +50,19 @@ pub trait MemoryPorts: Send + Sync {
     }
 }
 
+/// The engine's decisions about what a command has done.
+#[async_trait]
+pub trait CommandPorts: Send + Sync {
+    /// Decides whether files that a command wrote and that are held back stay, by mode, rules and the person.
+    async fn confirm_held(&self, agent: &AgentId, files: Vec<HeldWrite>) -> HeldAnswer {
+        let _ = (agent, files);
+        HeldAnswer::default()
+    }
+}
+
 /// What the engine does for tools.
 #[async_trait]
-pub trait Ports: ServerPorts + MemoryPorts {
+pub trait Ports: ServerPorts + MemoryPorts + CommandPorts {
     /// Puts a question to the person and waits. `Err`: why there is no answer.
     async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String>;
     /// The todo list now, and the number of tool calls since its last change.
@@ -73,11 +83,6 @@ pub trait Ports: ServerPorts + MemoryPorts {
     async fn confirm_deletion(&self, agent: &AgentId, deletion: Deletion) -> bool {
         let _ = (agent, deletion);
         false
-    }
-    /// Decides whether files that a command wrote and that are held back stay, by mode, rules and the person.
-    async fn confirm_held(&self, agent: &AgentId, files: Vec<HeldWrite>) -> HeldAnswer {
-        let _ = (agent, files);
-        HeldAnswer::default()
     }
     /// What the engine does for scripts; `None`: nothing.
     fn scripts(&self) -> Option<&dyn ScriptPorts> {
