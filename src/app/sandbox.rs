@@ -122,6 +122,7 @@ pub(crate) fn vendors(setup: &Setup) -> Option<Policy> {
     setup.config.config.agents.sandbox.then(|| {
         let mut policy = policy(setup, Profile::Workspace, Network::All);
         policy.counts_losses = true;
+        policy.asks = true;
         policy
     })
 }

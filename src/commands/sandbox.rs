@@ -99,11 +99,8 @@ fn confined(run: &SandboxRun) -> Result<Exit, Notice> {
     let ended = supervise::run(&confined, launch, &tempfile::env::temp_dir())
         .map_err(io("the command could not be started in the sandbox"))?;
     let mut err = std::io::stderr().lock();
-    for violation in &ended.violations {
+    for told in ended.restored.iter().chain(&ended.told) {
         // Standard error may be closed.
-        let _ = writeln!(err, "tiller: {}", clean::plain(&violation.words()));
-    }
-    for told in &ended.told {
         let _ = writeln!(err, "tiller: {}", clean::plain(told));
     }
     let serious: Vec<_> = ended.blocked.into_iter().filter(|action| !action.minor).collect();
@@ -117,7 +114,7 @@ fn confined(run: &SandboxRun) -> Result<Exit, Notice> {
         let _ = writeln!(err, "tiller: {} of its processes could not be ended", ended.left);
     }
     // A changed hook is not a success.
-    let changed = !ended.violations.is_empty() && ended.code == 0;
+    let changed = !ended.restored.is_empty() && ended.code == 0;
     Ok(if changed { Exit::Refused } else { Exit::Code(u8::try_from(ended.code).unwrap_or(1)) })
 }
 

@@ -43,9 +43,9 @@ pub use child_env::child_env;
 pub use decide::always::split as split_patterns;
 pub use decide::approval::Call;
 pub use decide::{
-    CallReach, Heard, Human, Policy, ReadOnlyRun, Request, Verdict, always_pattern, covers, decide,
-    decide_in, is_read_only, outside, reach, secret, sending, suspected, unreachable, unreadable,
-    unreadable_by, unwritable,
+    CallReach, Heard, HeldPath, HeldVerdict, Human, Policy, ReadOnlyRun, Request, Verdict, always_pattern,
+    covers, decide, decide_in, held, held_effects, is_read_only, outside, reach, secret, sending, suspected,
+    unreachable, unreadable, unreadable_by, unwritable,
 };
 pub use paths::Roots;
 pub use protected::Protected;

@@ -326,7 +326,7 @@ pub struct SessionSandbox {
     policy: Policy,
     /// Where protected files that a command changed are kept.
     quarantine: PathBuf,
-    /// Holds the protected names that its commands have written and that were not judged yet.
+    /// Holds the protected names that the commands of one agent have written and that were not judged yet.
     writes: Arc<ProtectedWrites>,
     network: Arc<SharedNetwork>,
     /// For programs in a terminal of their own. Bubblewrap would take that away from them, or be ended by their keys.
@@ -485,6 +485,10 @@ impl Confiner for SessionSandbox {
         Some(Arc::new(Self { in_terminal: true, ..self.clone() }))
     }
 
+    fn apart(&self) -> Option<Arc<dyn Confiner>> {
+        Some(Arc::new(Self { writes: Arc::default(), ..self.clone() }))
+    }
+
     fn guard(&self, workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
         self.guarded(workspace, self.method())
     }
@@ -513,6 +517,8 @@ impl SessionSandbox {
             paths.retain(|path| path.symlink_metadata().is_err() || !mounted(path));
         }
         let repositories = Repositories::record(&policy);
+        // They are judged with all other names of the workspace.
+        paths.retain(|path| !judged.contains(path));
         if paths.is_empty() && repositories.is_none() {
             return Ok(None);
         }
@@ -523,7 +529,7 @@ impl SessionSandbox {
         };
         let guard = guard.judging(settings);
         let (writes, quarantine) = (Arc::clone(&self.writes), self.quarantine.clone());
-        Ok(Some(Arc::new(Protected { guard, judged, repositories, writes, quarantine })))
+        Ok(Some(Arc::new(Protected { guard, repositories, writes, quarantine })))
     }
 }
 
@@ -548,6 +554,10 @@ impl Confiner for FileGuards {
 
     fn confines(&self) -> bool {
         false
+    }
+
+    fn apart(&self) -> Option<Arc<dyn Confiner>> {
+        Some(Arc::new(Self(SessionSandbox { writes: Arc::default(), ..self.0.clone() })))
     }
 
     fn guard(&self, workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {

@@ -4,7 +4,6 @@ use tiller_protocol::secret_paths;
 
 use super::*;
 use crate::testing::{Place, methods};
-use tiller_tool::shell::Compared;
 
 /// Each script must fail in this profile, and each of the others must work.
 fn check(profile: Profile, works: &[&str], fails: &[&str]) {
@@ -544,7 +543,7 @@ fn the_floor_holds_for_a_command_outside_the_sandbox() {
         .current_dir(&launch.folder)
         .output()
         .unwrap();
-    let restored = guard.map(|guard| guard.restore().restored).unwrap_or_default();
+    let restored: Vec<String> = guard.into_iter().flat_map(|guard| guard.restore().lines()).collect();
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
     assert_eq!(said, "secret", "it reads everything: {out:?}");
     assert!(work.join("made").exists() && place.top.join("outside/new").exists(), "{out:?}");
@@ -653,14 +652,83 @@ fn outside_the_sandbox_git_checks_out_protected_names() {
         for branch in ["other", "main", "less", "other"] {
             let (out, compared) = run(&format!("git checkout -q {branch} && git status --porcelain >&2"));
             let clean = out.status.success() && !String::from_utf8_lossy(&out.stderr).contains('M');
-            assert!(clean && compared.restored.is_empty(), "{method:?} {branch}: {out:?} {compared:?}");
+            let kept = compared.restored.is_empty() && compared.held.is_empty();
+            assert!(clean && kept, "{method:?} {branch}: {out:?} {compared:?}");
             assert_eq!(compared.told.len(), 1, "{method:?} {branch}: {compared:?}");
         }
         for name in [".mcp.json", ".claude/settings.json", ".husky/x"] {
             let (out, compared) = run(&format!("echo evil > {name}; git commit -qam evil"));
-            assert_eq!(compared.restored.len(), 1, "{method:?} {name}: {out:?} {compared:?}");
+            assert_eq!(compared.held.len(), 1, "{method:?} {name}: {out:?} {compared:?}");
             assert_eq!(std::fs::read_to_string(work.join(name)).unwrap(), "2\n", "{method:?} {name}");
         }
+    }
+}
+
+/// No supervisor sees what a command writes where the sandbox is off, and of one outside it.
+#[test]
+fn outside_the_sandbox_no_protected_name_is_changed_or_left() {
+    for method in methods().into_iter().map(Some).chain([None]) {
+        let place = Place::new();
+        let work = place.top.join("work");
+        let names = crate::writes::tests::names();
+        for name in &names {
+            for folder in ["changed", "removed"] {
+                let path = work.join(folder).join(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, "mine").unwrap();
+            }
+        }
+        let script = "import os\nfor n, name in enumerate(open('../scratch/names').read().split('\\n')):\n\
+                      \x20   os.makedirs(os.path.dirname('new/deep/' + name), exist_ok=True)\n\
+                      \x20   open('new/deep/' + name, 'w').write('evil')\n    open('changed/' + name, 'w').write('evil')\n\
+                      \x20   if n < 30: os.remove('removed/' + name)\nprint('over')\n";
+        std::fs::write(place.top.join("scratch/script.py"), script).unwrap();
+        std::fs::write(place.top.join("scratch/names"), names.join("\n")).unwrap();
+        let confined = place.confined(Profile::Floor, method.unwrap_or(Method::Landlock));
+        let session = SessionSandbox::new(confined.policy.clone(), place.top.join("kept"));
+        let began = std::time::Instant::now();
+        let guard = session.guarded(&work, method).unwrap().unwrap();
+        println!("{method:?}: recorded in {:?}", began.elapsed());
+        let out = match method {
+            Some(_) => place.run_watched(&confined, "python3 ../scratch/script.py", &CommandWatch::default()),
+            None => place.start(place.launch("python3 ../scratch/script.py")),
+        };
+        assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), "over", "{method:?}: {out:?}");
+        let compared = guard.restore();
+        for name in &names {
+            let text =
+                |folder: &str| std::fs::read_to_string(work.join(folder).join(name)).unwrap_or_default();
+            let texts = [text("changed"), text("removed"), text("new/deep")];
+            assert_eq!(texts, ["mine", "mine", ""], "{method:?}: {name}");
+        }
+        assert!(compared.held.len() > 100, "{method:?}: {compared:?}");
+        let again = session.guarded(&work, method).unwrap().unwrap();
+        assert_eq!(again.restore().lines().count(), 0, "{method:?}: nothing was changed since");
+    }
+}
+
+/// The names that one agent's command has written are judged after that command, not after one of another agent.
+#[test]
+fn agents_do_not_judge_each_other() {
+    for method in methods() {
+        if !Confinement::find().notification {
+            return println!("skipped: this kernel has no user notification");
+        }
+        let place = Place::new();
+        let work = place.top.join("work");
+        let confined = place.confined(Profile::Workspace, method);
+        let session = SessionSandbox::new(confined.policy.clone(), place.top.join("kept"));
+        let other = session.apart().unwrap();
+        let guards =
+            [session.guarded(&work, Some(method)), other.guard(&work)].map(|guard| guard.unwrap().unwrap());
+        let launch = place.launch("echo evil > .npmrc; echo evil > AGENTS.md");
+        place.start(confined.watched(launch, &CommandWatch::default(), &session.writes));
+        assert!(guards[0].has_news() && !guards[1].has_news(), "{method:?}");
+        let compared = guards[1].restore();
+        assert!(compared.held.is_empty() && work.join(".npmrc").exists(), "{method:?}: {compared:?}");
+        let compared = guards[0].restore();
+        assert_eq!(compared.held.len(), 2, "{method:?}: {compared:?}");
+        assert!(!work.join(".npmrc").exists() && !work.join("AGENTS.md").exists(), "{method:?}");
     }
 }
 
@@ -680,7 +748,7 @@ fn protected_files_of_a_session_are_put_back_in_the_profile_workspace() {
     let restored = guard.restore().restored;
     assert_eq!(restored.len(), 1, "{restored:?}");
     assert!(!work.join(".tiller").exists());
-    assert_eq!(guard.restore(), Compared::default());
+    assert_eq!(guard.restore().lines().count(), 0);
 }
 
 #[test]

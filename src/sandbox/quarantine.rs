@@ -71,6 +71,24 @@ impl Violation {
     }
 }
 
+/// Lines about protected files that one command has changed.
+const LINES: usize = 20;
+
+impl Violation {
+    /// Returns a line for each, as far as they are not too many. Those that could not be put back come first. `quarantine`: where
+    /// the changed ones are.
+    pub fn lines(mut found: Vec<Self>, quarantine: &Path) -> Vec<String> {
+        found.sort_by_key(|violation| violation.failed.is_none());
+        let more = found.len().saturating_sub(LINES);
+        let mut lines: Vec<String> = found.iter().take(LINES).map(Self::words).collect();
+        if more > 0 {
+            let place = quarantine.display();
+            lines.push(format!("{more} more protected paths were changed; the changed ones are in {place}"));
+        }
+        lines
+    }
+}
+
 /// The protected paths before a command.
 #[derive(Debug)]
 pub struct Guard {
@@ -126,15 +144,6 @@ impl Guard {
     /// Puts back what differs, and keeps what was there in a new folder of `place`. Call it when the command and
     /// everything that it started has ended.
     pub fn restore(&self, place: &Path) -> Vec<Violation> {
-        self.restore_but(place, |_, _, _| false)
-    }
-
-    /// The same, except for paths of which this change from one state to the other may stay.
-    pub(crate) fn restore_but(
-        &self,
-        place: &Path,
-        mut stays: impl FnMut(&Path, &State, &State) -> bool,
-    ) -> Vec<Violation> {
         let mut found = Vec::new();
         let mut keep = Keep::new(place);
         // A link in the way would lead the repair elsewhere.
@@ -156,7 +165,6 @@ impl Guard {
             let mut setting = None;
             match now {
                 Ok(now) if now == *before => continue,
-                Ok(now) if stays(path, before, &now) => continue,
                 Ok(now) if self.settings.contains(path) => match check_settings(before, &now) {
                     Ok(()) => continue,
                     Err(why) => setting = why.map(|key| format!("{key} was set")),

@@ -20,8 +20,8 @@ use crate::quarantine::{Guard, Violation};
 pub struct Ended {
     /// Exit code, or 128 + signal.
     pub code: i32,
-    /// Protected files that it changed.
-    pub violations: Vec<Violation>,
+    /// Lines about protected files that it changed and that were put back.
+    pub restored: Vec<String>,
     /// Lines about what was not compared after it, and about protected files that it changed and that stay so.
     pub told: Vec<String>,
     /// What it was refused, as far as its supervisor saw it.
@@ -75,10 +75,12 @@ pub fn run(confined: &Confined, launch: Launch, quarantine: &Path) -> io::Result
     let mut violations = repositories.as_ref().map_or_else(Vec::new, |all| all.restore(quarantine));
     violations.extend(guard.into_iter().flat_map(|guard| guard.restore(quarantine)));
     let gap = repositories.as_ref().and_then(Repositories::gap);
+    let missed = repositories.as_ref().and_then(|all| all.note_names(&writes));
     let judged = repositories.map(|all| writes.restore(all.tips(), quarantine)).unwrap_or_default();
-    let told = gap.into_iter().chain(judged.told()).collect();
+    let told = gap.into_iter().chain(missed).chain(judged.told()).collect();
     violations.extend(judged.violations);
-    Ok(Ended { code: code(status?), violations, told, blocked: watch.blocked.take(), left })
+    let restored = Violation::lines(violations, quarantine);
+    Ok(Ended { code: code(status?), restored, told, blocked: watch.blocked.take(), left })
 }
 
 fn code(status: ExitStatus) -> i32 {

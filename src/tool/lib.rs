@@ -47,8 +47,8 @@ pub mod web;
 
 pub use child_env::{ChildEnv, Vars};
 pub use cx::{
-    AskedWrite, CommandProfile, CommandRun, Limits, MemoryOrigin, MemoryPorts, Ports, Protected, Secrets,
-    ServerCost, ServerPorts, ToolCx, ToolFolders, Unreachable, Unreadable, Workspace,
+    AskedWrite, CommandPorts, CommandProfile, CommandRun, Limits, MemoryOrigin, MemoryPorts, Ports,
+    Protected, Secrets, ServerCost, ServerPorts, ToolCx, ToolFolders, Unreachable, Unreadable, Workspace,
 };
 pub use files::image_info;
 pub use guard::{MASKED, access_guarded, run_guarded};

@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use crate::code::{CallConsent, CallForScript, InnerReply, InnerResult, ScriptPorts, WaitingCall};
 use crate::crew::{CrewReply, CrewRequest, Delegation};
 use crate::{
-    Limits, MemoryPorts, Ports, ServerCost, ServerPorts, Tool, ToolCx, ToolError, ToolFolders, ToolOutput,
-    Workspace,
+    CommandPorts, Limits, MemoryPorts, Ports, ServerCost, ServerPorts, Tool, ToolCx, ToolError, ToolFolders,
+    ToolOutput, Workspace,
 };
 
 pub mod bombs;
@@ -160,6 +160,8 @@ impl Ports for FakePorts {
         lock(&self.wrote).extend_from_slice(paths);
     }
 }
+
+impl CommandPorts for FakePorts {}
 
 #[async_trait]
 impl MemoryPorts for FakePorts {

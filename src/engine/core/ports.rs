@@ -12,14 +12,17 @@ use tiller_store::Store;
 use tiller_store::search::Lookup;
 use tiller_tool::code::{CallForScript, InnerReply, ScriptPorts};
 use tiller_tool::crew::{CrewReply, CrewRequest, Delegation, SharedCrew};
-use tiller_tool::shell::Deletion;
-use tiller_tool::{AskedWrite, MemoryOrigin, MemoryPorts, Ports, ServerCost, ServerPorts, Tool, ToolCx};
+use tiller_tool::shell::{Deletion, HeldAnswer, HeldWrite};
+use tiller_tool::{
+    AskedWrite, CommandPorts, MemoryOrigin, MemoryPorts, Ports, ServerCost, ServerPorts, Tool, ToolCx,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::context::msg::{ContextMsg, SideMsg};
 use crate::context::todo::Todo;
 use crate::core::msg::{ENDED, Msg};
 use crate::crew::{CrewMailbox, CrewMsg, RequestGuard};
+use crate::decision::held::HeldJudge;
 use crate::files::msg::FilesMsg;
 use crate::files::msg::FilesRequest;
 use crate::lock::lock;
@@ -53,6 +56,8 @@ pub(crate) struct CallPorts {
     pub(crate) turn: Option<u64>,
     /// The tools of the agent, for scripts.
     pub(crate) tools: Vec<&'static dyn Tool>,
+    /// Decides about files that a command wrote.
+    pub(crate) held: HeldJudge,
 }
 
 impl CallPorts {
@@ -187,6 +192,13 @@ impl Ports for CallPorts {
 
     fn wrote(&self, agent: &AgentId, paths: &[PathBuf]) {
         self.writes.wrote(agent, paths);
+    }
+}
+
+#[async_trait]
+impl CommandPorts for CallPorts {
+    async fn confirm_held(&self, agent: &AgentId, files: Vec<HeldWrite>) -> HeldAnswer {
+        self.held.confirm(&self.tx, agent, &files).await
     }
 }
 

@@ -2,10 +2,11 @@
 
 use tiller_permit::decide::INSTRUCTS;
 use tiller_protocol::permission::DENIED_BY_USER;
-use tiller_protocol::{AskReply, Decision, PermissionOutcome, ToolOutcome};
+use tiller_protocol::{AskReply, Decision, PermissionOutcome, SessionId, ToolOutcome};
 
 use super::{CallDecision, DecidedCall, Decider, Refusal, report};
-use crate::questions::permission::rule_not_saved;
+use crate::core::services::Services;
+use crate::questions::permission::{Permit, rule_not_saved};
 use crate::turn::CallResult;
 
 /// A question that was asked about a call.
@@ -77,18 +78,30 @@ pub(crate) async fn consent(
 
 impl Decider<'_> {
     async fn remember(self, pattern: &str, always: bool) {
-        let done = if always {
-            self.permit.allow_always(pattern).await
-        } else {
-            self.permit.allow_session(pattern).map(|()| {
-                // The rule holds at once; storing it for a restart may be slower.
-                for one in tiller_permit::split_patterns(pattern) {
-                    drop(self.services.store.rules().add(self.root, one));
-                }
-            })
-        };
-        if let Err(why) = done {
+        if let Err(why) = remember(self.permit, self.services, self.root, pattern, always).await {
             self.bus.publish(self.scope, rule_not_saved(&why));
         }
     }
+}
+
+/// Makes the rule of an answer: for good, or until the session ends. `root`: the main agent's session.
+///
+/// # Errors
+/// When it is no rule, or cannot be saved; in words.
+pub(crate) async fn remember(
+    permit: &Permit,
+    services: &Services,
+    root: SessionId,
+    pattern: &str,
+    always: bool,
+) -> Result<(), String> {
+    if always {
+        return permit.allow_always(pattern).await;
+    }
+    permit.allow_session(pattern)?;
+    // The rule holds at once; storing it for a restart may be slower.
+    for one in tiller_permit::split_patterns(pattern) {
+        drop(services.store.rules().add(root, one));
+    }
+    Ok(())
 }

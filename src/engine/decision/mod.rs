@@ -7,8 +7,10 @@
 //! | `view` | a call as rules see it; the verdict about it |
 //! | `hooked` | hooks before a call |
 //! | `answer` | the answer of the user: the decision, and the rule that it makes |
+//! | `held` | the question about protected files that a command wrote |
 
 pub(crate) mod answer;
+pub(crate) mod held;
 pub(crate) mod hooked;
 pub(crate) mod view;
 

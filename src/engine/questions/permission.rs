@@ -8,7 +8,9 @@ use tiller_protocol::ToolVerb;
 use serde_json::Value;
 use tiller_config::agents::Narrowing;
 use tiller_permit::decide::approval::Call;
-use tiller_permit::{CallReach, Effect, Policy, Request, Roots, Rule, RuleSet, Source, Verdict};
+use tiller_permit::{
+    CallReach, Effect, HeldPath, HeldVerdict, Policy, Request, Roots, Rule, RuleSet, Source, Verdict,
+};
 use tiller_protocol::ask::{PermissionAsk, Risk};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
@@ -266,6 +268,18 @@ impl Permit {
             alone.rules.push(rule.clone());
             matches!(tiller_permit::decide_in(&alone, request, question.shell), Verdict::Deny { .. })
         })
+    }
+
+    /// Judges files that a command of `agent` wrote and that are held back.
+    pub(crate) fn held(&self, agent: &AgentId, profile: Profile, files: &[HeldPath]) -> Vec<HeldVerdict> {
+        self.in_force(|policy| {
+            files.iter().map(|file| tiller_permit::held(policy, &agent.0, profile, file)).collect()
+        })
+    }
+
+    /// Returns what keeping held files comes to, and the rule that lets those of instructions stay.
+    pub(crate) fn held_effects(&self, files: &[HeldPath]) -> (Vec<String>, Option<String>) {
+        self.in_force(|policy| tiller_permit::held_effects(policy, files))
     }
 
     /// What the call comes to, for comparing it with many rules.

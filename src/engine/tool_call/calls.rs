@@ -28,6 +28,7 @@ use crate::core::ports::CallPorts;
 use crate::core::saves::Then;
 use crate::crew::CrewMailbox;
 use crate::decision::HookedCall;
+use crate::decision::held::HeldJudge;
 use crate::lock::lock;
 use crate::tool_call::{CallFiles, CallOrigin, CallTask, share, text_of, what};
 use crate::turn::msg::CallDone;
@@ -57,6 +58,13 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
         prompt: core.session.history.path.iter().rev().find(|e| e.body.begins_turn()).map(|e| e.id),
         turn: core.turn.live.as_ref().map(|l| l.no),
         tools: core.services.tools.visible.clone(),
+        held: HeldJudge {
+            services: Arc::clone(&core.services),
+            bus: Arc::clone(&core.bus),
+            scope: core.scope(),
+            profile: core.session.profile,
+            root: core.identity.child().map_or(core.session.id, |c| c.root),
+        },
     };
     let cx = ToolCx {
         session: core.session.id,

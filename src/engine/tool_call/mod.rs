@@ -368,7 +368,8 @@ impl CallTask {
         tokio::select! {
             done = run_guarded(self.tool, args, &self.cx) => match done {
                 Ok(ToolOutput { content, display, outcome }) => {
-                    CallResult { content, display, ..CallResult::text(outcome, "") }
+                    let unanswered = self.cx.run.is_unanswered();
+                    CallResult { content, display, unanswered, ..CallResult::text(outcome, "") }
                 }
                 Err(e) => failed(e),
             },

@@ -28,6 +28,7 @@ use crate::surroundings::{ShellState, Surroundings, Variables};
 
 pub use covers::covers;
 pub use instructions::INSTRUCTS;
+pub use instructions::held::{HeldPath, HeldVerdict, held, held_effects};
 pub use reach::{CallReach, reach};
 pub(crate) use sending::host_of;
 pub use sending::{Heard, sending};

@@ -194,6 +194,25 @@ pub const FILES: &[&str] = &[
     ".config/rclone/rclone.conf",
 ];
 
+/// Files that agents read as instructions, at any depth, in lower case: what is written there counts as the person's words in
+/// later sessions. File tools write one after the person has agreed to it; what a sandboxed command writes of one is judged as
+/// a protected name is.
+pub const INSTRUCTIONS: &[&str] = &[
+    "agents.md",
+    "agents.override.md",
+    "claude.md",
+    "claude.local.md",
+    "gemini.md",
+    "skill.md",
+    "soul.md",
+    "heartbeat.md",
+    "copilot-instructions.md",
+    ".cursorrules",
+    ".windsurfrules",
+    ".clinerules",
+    ".goosehints",
+];
+
 /// Folders that hold packages of others and what is built of them. What lies in one is run by all who use the package, and a
 /// name in it is obeyed only by someone who works inside of that folder; packages bring many of them.
 pub const PACKAGES: &[&str] =
@@ -239,6 +258,15 @@ pub fn find(parts: &[String]) -> Option<Found> {
         };
         let name = NAMES.get(part)?.iter().find(goes_through)?;
         Some(Found { name: name.name, at })
+    })
+}
+
+/// Returns the name of a file of instructions that a path goes through, if any. `parts`: of the path, folded to lower case.
+pub fn find_instructions(parts: &[String]) -> Option<Found> {
+    // Below it too: it may become a folder.
+    parts.iter().enumerate().find_map(|(at, part)| {
+        let name = INSTRUCTIONS.iter().find(|name| *name == part)?;
+        Some(Found { name, at })
     })
 }
 
@@ -294,6 +322,14 @@ mod tests {
         ] {
             assert_eq!(find_begun(&parts(path)), expected, "{path}");
         }
+        for (path, expected) in [
+            ("a/agents.md", Some(("agents.md", 1))),
+            ("skill.md/x", Some(("skill.md", 0))),
+            ("my-agents.md", None),
+        ] {
+            let found = find_instructions(&parts(path)).map(|found| (found.name, found.at));
+            assert_eq!(found, expected, "{path}");
+        }
         assert!(is_package(&parts("a/node_modules/b/.npmrc")) && !is_package(&parts("node_modules2/.npmrc")));
     }
 
@@ -303,6 +339,9 @@ mod tests {
             FOLDERS.iter().chain(FILES).map(|name| name.to_ascii_lowercase()).collect();
         for name in &all {
             assert!(find(&parts(name)).is_some() && name.is_ascii(), "{name}");
+        }
+        for name in INSTRUCTIONS {
+            assert!(find(&parts(name)).is_none() && *name == name.to_ascii_lowercase(), "{name}");
         }
         all.sort();
         let count = all.len();

@@ -8,11 +8,12 @@ use std::time::SystemTime;
 use tiller_shell::check_git_change_but;
 
 use super::items::{self, Found, Kind};
+use super::names::{self, Names};
 use super::touched::Touched;
 use super::tree::{FileId, Stamp, Tree};
 use crate::policy::{self, Policy, Profile};
 use crate::quarantine::{Budget, Keep, State, Violation};
-use crate::writes::Tips;
+use crate::writes::{ProtectedWrites, Tips};
 
 /// Workspaces that are remembered.
 const WORKSPACES: usize = 64;
@@ -45,6 +46,8 @@ struct Known {
     told: bool,
     /// The commits that its repositories had when it was looked at first.
     tips: Option<Arc<Tips>>,
+    /// The protected names that were read last.
+    names: Names,
 }
 
 static KNOWN: Mutex<Option<HashMap<PathBuf, Arc<Mutex<Known>>>>> = Mutex::new(None);
@@ -59,6 +62,8 @@ pub(crate) struct Repositories {
     since: SystemTime,
     before: BTreeMap<PathBuf, Item>,
     tips: Arc<Tips>,
+    /// The protected names, where no supervisor notes them, until they were compared.
+    names: Mutex<Option<Names>>,
     known: Arc<Mutex<Known>>,
 }
 
@@ -75,20 +80,37 @@ impl Repositories {
         let mut tops = vec![policy::real(&policy.workspace)];
         tops.extend(policy::shared_git_folder(&policy.workspace));
         let known = of_workspace(&tops[0]);
-        let (before, commits) = {
+        let (before, commits, names) = {
             let mut known = lock(&known);
             if known.tree.len() < SMALL {
                 known.tree.look(&tops);
             }
             known.read_items(&tops);
-            (known.items.clone(), known.tips(&tops[0]))
+            let names = (!policy.judges_writes && !policy.stays).then(|| known.read_names());
+            (known.items.clone(), known.tips(&tops[0]), names)
         };
-        Some(Self { tops, protected: policy.protected_paths(), since, before, tips: commits, known })
+        let protected = policy.protected_paths();
+        let names = Mutex::new(names);
+        Some(Self { tops, protected, since, before, tips: commits, names, known })
+    }
+
+    /// Notes the protected names that are not as before, where no supervisor has noted them, once: later the person may have
+    /// changed them. Call it after [`Self::restore`], which looks at the folders. Returns a line about those that cannot be
+    /// judged.
+    pub(crate) fn note_names(&self, writes: &ProtectedWrites) -> Option<String> {
+        let (names, workspace) = (self.take_names()?, self.tops.first()?);
+        let missed = names::note_changed(workspace, (&names, &lock(&self.known).tree), self.since, writes);
+        (missed > 0).then(|| format!("{missed} protected files were too large or too many to be compared"))
     }
 
     /// The commits that the repositories had before the first command.
     pub(crate) fn tips(&self) -> &Tips {
         &self.tips
+    }
+
+    /// Takes the protected names out: they are not compared any more.
+    pub(crate) fn take_names(&self) -> Option<Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Takes away what a command has made or changed and git would run, and keeps it in `place`.
@@ -126,7 +148,7 @@ impl Repositories {
         let told = std::mem::replace(&mut known.told, cut);
         let workspace = self.tops.first().filter(|_| cut && !told)?.display();
         Some(format!(
-            "{workspace} has too many folders: repositories in the lower ones are not compared after commands"
+            "{workspace} has too many folders: what lies in the lower ones is not compared after commands"
         ))
     }
 
@@ -227,6 +249,12 @@ impl Known {
         let tree = &self.tree;
         let look = || Arc::new(Tips::record(workspace, tree.repositories()));
         Arc::clone(self.tips.get_or_insert_with(look))
+    }
+
+    /// Reads the protected names, as far as they were changed.
+    fn read_names(&mut self) -> Names {
+        self.names = names::read(&self.tree, std::mem::take(&mut self.names));
+        self.names.clone()
     }
 
     /// Reads what git obeys in the known repositories, as far as it was changed.

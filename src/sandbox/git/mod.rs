@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `tree` | the folders of a workspace, and which of them git takes for repositories |
 //! | `items` | what of a repository decides which programs git runs |
+//! | `names` | protected names before and after a command that no supervisor watches |
 //! | `touched` | what a program that stays has made or written |
 //! | `guard` | these before and after a command: what runs code is taken away |
 //!
@@ -15,6 +16,7 @@
 
 mod guard;
 mod items;
+mod names;
 mod touched;
 mod tree;
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::quarantine::make_accessible;
+use crate::writes::NamesIn;
 
 /// Folders of one workspace that are looked at.
 const FOLDERS: usize = 100_000;
@@ -58,6 +59,8 @@ struct Folder {
     pointers: Vec<OsString>,
     /// Git takes it for a repository, whatever its name.
     repository: bool,
+    /// Files and links with protected names.
+    named: Vec<OsString>,
 }
 
 /// All folders of a workspace.
@@ -75,6 +78,7 @@ impl Tree {
     /// Looks at the folders below these, and reads those that were changed.
     pub(super) fn look(&mut self, tops: &[PathBuf]) {
         let mut old = std::mem::take(&mut self.folders);
+        let workspace = tops.first().cloned().unwrap_or_default();
         // The upper folders first, where there are too many.
         let mut waiting = VecDeque::from(tops.to_vec());
         self.cut = false;
@@ -89,7 +93,7 @@ impl Tree {
             let known = old.remove(&path).filter(|known| known.settled && known.stamp == stamp);
             let folder = known.unwrap_or_else(|| {
                 read += 1;
-                Folder::read(&path, &meta)
+                Folder::read(&path, &meta, &workspace)
             });
             waiting.extend(folder.below.iter().map(|name| path.join(name)));
             self.folders.insert(path, folder);
@@ -114,6 +118,11 @@ impl Tree {
         self.folders.iter().filter(move |(path, folder)| is_one(path, folder)).map(|(path, _)| path.as_path())
     }
 
+    /// Files and links with protected names.
+    pub(super) fn named(&self) -> impl Iterator<Item = PathBuf> {
+        self.folders.iter().flat_map(|(path, folder)| folder.named.iter().map(|name| path.join(name)))
+    }
+
     /// Files and links that lead git to a repository.
     pub(super) fn pointers(&self) -> impl Iterator<Item = PathBuf> {
         self.folders.iter().flat_map(|(path, folder)| folder.pointers.iter().map(|name| path.join(name)))
@@ -121,17 +130,19 @@ impl Tree {
 }
 
 impl Folder {
-    fn read(path: &Path, meta: &Metadata) -> Self {
+    fn read(path: &Path, meta: &Metadata, workspace: &Path) -> Self {
         let stamp = Stamp::of(meta);
         let settled = !stamp.is_since(SystemTime::now());
-        let mut folder = Self { stamp, settled, below: Vec::new(), pointers: Vec::new(), repository: false };
-        let mut parts = Parts::default();
+        let (below, pointers, named) = Default::default();
+        let mut folder = Self { stamp, settled, below, pointers, repository: false, named };
+        let (mut parts, mut names) = (Parts::default(), NamesIn::new(workspace, path));
         for entry in entries(path, meta) {
             let name = entry.file_name();
             parts.add(&name);
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folder.below.push(name),
                 _ if is_repository_name(&name) => folder.pointers.push(name),
+                Ok(kind) if names.has(&name, kind.is_symlink()) => folder.named.push(name),
                 _ => {}
             }
         }

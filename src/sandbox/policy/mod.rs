@@ -87,6 +87,9 @@ pub struct Policy {
     /// A program that stays may remove some files only, like a command.
     #[serde(default)]
     pub counts_losses: bool,
+    /// A program that stays is asked about what it writes: Tiller decides about its calls.
+    #[serde(default)]
+    pub asks: bool,
     /// The workspace is not written, though the other folders of [`Profile::Workspace`] are.
     #[serde(default)]
     pub only_reads_workspace: bool,
@@ -193,6 +196,7 @@ impl Policy {
             stays: false,
             judges_writes: false,
             counts_losses: false,
+            asks: false,
             only_reads_workspace: false,
             paths: None,
         }

@@ -10,7 +10,7 @@ use crate::policy::Profile;
 use crate::supervisor::decide::{Judge, Note};
 use crate::supervisor::removal::Refused;
 use crate::supervisor::walk::Entry;
-use crate::writes::{Holding, are_free, folder_above};
+use crate::writes::{Holding, are_free, folder_above, instructs};
 
 /// Entries of a folder that is moved. One with more may hide a protected name.
 const ENTRIES: usize = 200_000;
@@ -32,13 +32,20 @@ impl Judge {
         leaves: Leaves,
         kind: BlockedKind,
     ) -> Result<Option<Holding<'_>>, Refused> {
-        let (workspace, link) = (self.scope.workspace(), leaves == Leaves::Link);
-        if self.scope.profile != Profile::Workspace || folder_above(workspace, path, link).is_none() {
+        let link = leaves == Leaves::Link;
+        if self.scope.profile != Profile::Workspace || !self.is_named(path, link) {
             return Ok(None);
         }
         let mut holding = self.writes.hold();
-        holding.note(workspace, path, link).map_err(|_| too_much(kind, path))?;
+        holding.note(self.scope.workspace(), path, link).map_err(|_| too_much(kind, path))?;
         Ok(Some(holding))
+    }
+
+    /// Returns true for a path that is judged. `link`: as [`folder_above`].
+    fn is_named(&self, path: &Path, link: bool) -> bool {
+        let workspace = self.scope.workspace();
+        folder_above(workspace, path, link).is_some()
+            && (self.scope.judges_instructions || !instructs(workspace, path))
     }
 
     /// Notes what a renaming changes. `exchange`: what lies at the new name goes to the old one.
@@ -81,7 +88,7 @@ impl Judge {
         folder: bool,
     ) -> Result<Vec<(PathBuf, PathBuf, bool)>, Refused> {
         let workspace = self.scope.workspace();
-        let named = |path: &Path| folder_above(workspace, path, true).is_some();
+        let named = |path: &Path| self.is_named(path, true);
         if !folder {
             let some = named(old) || named(new);
             return Ok(some.then(|| (old.to_owned(), new.to_owned(), false)).into_iter().collect());

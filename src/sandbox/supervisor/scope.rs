@@ -11,6 +11,8 @@ pub(crate) struct Scope {
     pub(crate) profile: Profile,
     /// The command runs in namespaces of its own.
     pub(crate) namespaces: bool,
+    /// Files of instructions are judged as protected names are.
+    pub(crate) judges_instructions: bool,
     /// Removals are counted, and too many of them refused.
     pub(crate) counts: bool,
     workspace: PathBuf,
@@ -55,7 +57,18 @@ impl Scope {
         }
         let (profile, workspace) = (policy.profile, crate::policy::real(&policy.workspace));
         let counts = !stays || policy.counts_losses;
-        Self { profile, namespaces, counts, workspace, writable, shown, protected, compared }
+        let judges_instructions = !policy.asks;
+        Self {
+            profile,
+            namespaces,
+            judges_instructions,
+            counts,
+            workspace,
+            writable,
+            shown,
+            protected,
+            compared,
+        }
     }
 
     /// Whether files below this path may be changed, by its real name.

@@ -6,11 +6,14 @@ use std::sync::PoisonError;
 
 use tiller_fs::links::linked_file;
 
+use super::held::Held;
 use super::place::{Place, remove_empty};
 use super::{BYTES, Before, ENTRIES, ProtectedWrites, Tips, content};
 use crate::policy;
 use crate::quarantine::{Budget, Keep, State, Violation};
 
+/// Names that a person can keep. The others stay out.
+const HELD: usize = 200;
 /// Names that are told in full.
 const TOLD: usize = 5;
 
@@ -21,6 +24,8 @@ pub(crate) struct Judged {
     pub(crate) violations: Vec<Violation>,
     /// Stay as they are.
     pub(crate) passed: Vec<PathBuf>,
+    /// Those of the first that a person can keep.
+    pub(crate) held: Vec<Held>,
 }
 
 impl Judged {
@@ -38,44 +43,11 @@ impl Judged {
     }
 }
 
-impl Tips {
-    /// Returns true if commits from before the session have all that was changed at this path, or in this folder.
-    pub(crate) fn allow(&self, path: &Path, before: &State, now: &State) -> bool {
-        let mut all = Vec::new();
-        differences(path.to_owned(), before, now, &mut all);
-        let alone = all.iter().all(|(path, _)| linked_file(path).is_none());
-        let asked: Vec<(&Path, &State)> = all.iter().map(|(path, state)| (path.as_path(), *state)).collect();
-        alone && self.know(&asked).iter().all(|known| *known)
-    }
-}
-
-/// Collects the files that differ, with what a commit must have of each.
-fn differences<'a>(path: PathBuf, before: &'a State, now: &'a State, all: &mut Vec<(PathBuf, &'a State)>) {
-    static NONE: BTreeMap<std::ffi::OsString, State> = BTreeMap::new();
-    let (old, new) = match (before, now) {
-        _ if before == now => return,
-        (State::Folder(old, _), State::Folder(new, _)) => (old, new),
-        (State::Missing, State::Folder(new, _)) => (&NONE, new),
-        (State::Folder(old, _), State::Missing) => (old, &NONE),
-        (_, State::Missing) => return all.push((path, before)),
-        _ => return all.push((path, now)),
-    };
-    for name in old.keys().chain(new.keys().filter(|name| !old.contains_key(*name))) {
-        let [before, now] = [old, new].map(|entries| entries.get(name));
-        match (before, now) {
-            (Some(before), Some(now)) => differences(path.join(name), before, now, all),
-            (Some(one), None) => differences(path.join(name), one, &State::Missing, all),
-            (None, Some(one)) => differences(path.join(name), &State::Missing, one, all),
-            (None, None) => {}
-        }
-    }
-}
-
 /// A name that was changed.
-struct Changed {
-    path: PathBuf,
-    before: Before,
-    now: Option<State>,
+pub(super) struct Changed {
+    pub(super) path: PathBuf,
+    pub(super) before: Before,
+    pub(super) now: Option<State>,
 }
 
 impl ProtectedWrites {
@@ -104,8 +76,11 @@ impl ProtectedWrites {
             let alone = linked_file(&one.path).is_none();
             if (known || seen(one)) && alone && one.settle() {
                 judged.passed.push(one.path.clone());
-            } else {
-                judged.violations.extend(one.put_back(&mut keep));
+            } else if let Some(violation) = one.put_back(&mut keep) {
+                if judged.held.len() < HELD {
+                    judged.held.extend(Held::of(one, &violation));
+                }
+                judged.violations.push(violation);
             }
         }
         judged

@@ -3,19 +3,23 @@
 //! The supervisor opens files and makes names in the place of a command, so it knows each of these before it is changed. It
 //! notes what was there and lets the call go on: git must be able to check out, merge and remove what it tracks. After the
 //! command the new content is judged: what a commit from before the session has under this path stays, with a line about it, as does
-//! what the path had earlier in the session. Everything else is kept in the quarantine, and the former state put back.
+//! what the path had earlier in the session. Everything else is kept in the quarantine, and the former state put back; where a person
+//! can answer, they are asked whether it stays. Files that agents read as instructions are judged in the same way.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `judge` | the judgement after a command |
+//! | `held` | what a person can keep of what was put back |
 //! | `history` | what commits from before the session have |
 //! | `place` | a path whose folders cannot be replaced by links meanwhile |
 
+mod held;
 mod history;
 mod judge;
 mod place;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,7 +28,9 @@ use tiller_fs::links::{FileId, linked_file};
 use tiller_protocol::protected_names;
 
 use crate::quarantine::{Budget, State};
+pub(crate) use held::Held;
 pub(crate) use history::Tips;
+pub(crate) use judge::Judged;
 
 /// The largest file that can be noted, in bytes.
 const BYTES: usize = 4 << 20;
@@ -47,7 +53,8 @@ const OWN: &str = ".tiller";
 pub(crate) fn folder_above(workspace: &Path, path: &Path, link: bool) -> Option<PathBuf> {
     let below = path.strip_prefix(workspace).ok()?;
     let parts = folded(below);
-    let at = match protected_names::find(&parts) {
+    let found = protected_names::find(&parts).or_else(|| protected_names::find_instructions(&parts));
+    let at = match found {
         Some(found) if REPOSITORY.contains(&found.name) => return None,
         Some(found) => found.at,
         None if link => protected_names::find_begun(&parts)?,
@@ -56,12 +63,52 @@ pub(crate) fn folder_above(workspace: &Path, path: &Path, link: bool) -> Option<
     (!protected_names::is_package(&parts)).then(|| workspace.join(below.iter().take(at).collect::<PathBuf>()))
 }
 
+/// Finds the protected names in one folder of a workspace.
+pub(crate) struct NamesIn {
+    /// The path of the folder below the workspace, folded; `None`: no name counts in it.
+    folder: Option<Vec<String>>,
+}
+
+impl NamesIn {
+    pub(crate) fn new(workspace: &Path, folder: &Path) -> Self {
+        let parts = folder.strip_prefix(workspace).ok().map(folded);
+        let free = |parts: &Vec<String>| {
+            protected_names::is_package(parts) || parts.iter().any(|part| REPOSITORY.contains(&part.as_str()))
+        };
+        Self { folder: parts.filter(|parts| !free(parts)) }
+    }
+
+    /// Returns true if this file or link has one, as [`folder_above`] says.
+    pub(crate) fn has(&mut self, name: &OsStr, link: bool) -> bool {
+        let Some(parts) = &mut self.folder else { return false };
+        parts.push(tiller_shell::fold(&name.to_string_lossy()));
+        let found = protected_names::find(parts).or_else(|| protected_names::find_instructions(parts));
+        let has = found.is_some() || link && protected_names::find_begun(parts).is_some();
+        parts.pop();
+        has
+    }
+}
+
 /// Returns true for paths that need no note: in packages or in a repository, where other rules hold, or outside.
 pub(crate) fn are_free(workspace: &Path, paths: [&Path; 2]) -> bool {
     paths.into_iter().all(|path| {
         let Ok(below) = path.strip_prefix(workspace) else { return true };
         let parts = folded(below);
         protected_names::is_package(&parts) || parts.iter().any(|part| REPOSITORY.contains(&part.as_str()))
+    })
+}
+
+/// Returns true if a person can keep what a command wrote at this path of the workspace: Tiller's own folder only they write.
+fn may_keep(workspace: &Path, path: &Path) -> bool {
+    let Ok(below) = path.strip_prefix(workspace) else { return false };
+    protected_names::find(&folded(below)).is_none_or(|found| found.name != OWN)
+}
+
+/// Returns true if agents read this path of the workspace as instructions, and no other program obeys it.
+pub(crate) fn instructs(workspace: &Path, path: &Path) -> bool {
+    path.strip_prefix(workspace).is_ok_and(|below| {
+        let parts = folded(below);
+        protected_names::find(&parts).is_none() && protected_names::find_instructions(&parts).is_some()
     })
 }
 
@@ -79,6 +126,8 @@ fn folded(path: &Path) -> Vec<String> {
 /// A path as it was before a command changed it.
 #[derive(Debug)]
 struct Before {
+    /// The workspace that it lies in.
+    workspace: PathBuf,
     /// The folder above the protected name.
     above: PathBuf,
     state: State,
@@ -136,7 +185,6 @@ impl ProtectedWrites {
     }
 
     /// Returns true if there is more than at the last call.
-    #[cfg(target_os = "linux")]
     pub(crate) fn take_news(&self) -> bool {
         self.news.swap(false, Ordering::Relaxed)
     }
@@ -155,19 +203,51 @@ impl Holding<'_> {
         if self.0.before.len() >= NAMES {
             return Err(TooMuch);
         }
-        let begun = folder_above(workspace, path, false).is_none();
         let left = BYTES.min(ALL.saturating_sub(self.0.bytes));
         let state = Budget::new(left, ENTRIES).read(path).map_err(|_| TooMuch)?;
+        self.insert(workspace, path, above, state, linked_file(path));
+        Ok(())
+    }
+
+    /// Notes a path that has been changed already. `state`, `linked`: as it was before.
+    ///
+    /// # Errors
+    /// When there is too much: it is not judged then.
+    pub(crate) fn note_changed(
+        &mut self,
+        workspace: &Path,
+        path: &Path,
+        state: &State,
+        linked: Option<FileId>,
+    ) -> Result<(), TooMuch> {
+        let Some(above) = folder_above(workspace, path, true) else { return Ok(()) };
+        if self.0.before.len() >= NAMES || self.0.bytes + size(state) > ALL {
+            return Err(TooMuch);
+        }
+        if !self.0.before.contains_key(path) {
+            self.insert(workspace, path, above, state.clone(), linked);
+        }
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        workspace: &Path,
+        path: &Path,
+        above: PathBuf,
+        state: State,
+        linked: Option<FileId>,
+    ) {
+        let begun = folder_above(workspace, path, false).is_none();
         if self.0.seen.len() < SEEN
             && let Some(id) = content(&state)
         {
             self.0.seen.entry(path.to_owned()).or_default().insert(id);
         }
-        let linked = linked_file(path);
-        let before = Before { above, state, moved: None, moved_linked: None, linked, begun };
+        let workspace = workspace.to_owned();
+        let before = Before { workspace, above, state, moved: None, moved_linked: None, linked, begun };
         self.0.bytes += before.size();
         self.0.before.insert(path.to_owned(), before);
-        Ok(())
     }
 
     /// Notes both paths of something that is moved with a folder: what was lawful at the old one is at the new one.
@@ -213,4 +293,4 @@ fn content(state: &State) -> Option<String> {
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
-mod tests;
+pub(crate) mod tests;

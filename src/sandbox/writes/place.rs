@@ -69,6 +69,29 @@ impl Place {
         file.persist(&self.at).map(drop).map_err(|e| e.error)
     }
 
+    /// Makes this state there, in one step.
+    pub(super) fn put(&self, state: &State) -> io::Result<()> {
+        use std::io::Write;
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = self.at.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut named = tempfile::Builder::new();
+        named.prefix(".tiller-");
+        match state {
+            State::Missing => std::fs::remove_file(&self.at),
+            State::File(bytes, mode) => {
+                let mut file = named.tempfile_in(folder)?;
+                file.write_all(bytes)?;
+                file.as_file().set_permissions(PermissionsExt::from_mode(*mode & 0o777))?;
+                file.persist(&self.at).map(drop).map_err(|e| e.error)
+            }
+            State::Link(to) => {
+                let link = named.make_in(folder, |path| symlink(to, path))?;
+                link.into_temp_path().persist(&self.at).map_err(|e| e.error)
+            }
+            State::Folder(..) | State::Other => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
     /// Keeps what is there elsewhere, and makes this state in its place.
     pub(super) fn put_back(&self, path: &Path, state: &State, keep: &mut Keep) -> Violation {
         Violation { path: path.to_owned(), ..keep.replace(&self.at, state) }

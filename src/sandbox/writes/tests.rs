@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use tiller_protocol::protected_names::{FILES, FOLDERS};
+use tiller_protocol::protected_names::{FILES, FOLDERS, INSTRUCTIONS};
 use tiller_tool::shell::CommandWatch;
 
 use super::judge::Judged;
@@ -16,9 +16,10 @@ use crate::policy::Profile;
 use crate::testing::{Place, methods};
 
 /// A file for each name that git can track.
-fn names() -> Vec<String> {
+pub(crate) fn names() -> Vec<String> {
     let folders = FOLDERS.iter().filter(|name| ![".git", "git~1", ".tiller"].contains(name));
-    folders.map(|name| format!("{name}/x")).chain(FILES.iter().map(|name| (*name).to_owned())).collect()
+    let files = FILES.iter().chain(INSTRUCTIONS).map(|name| (*name).to_owned());
+    folders.map(|name| format!("{name}/x")).chain(files).collect()
 }
 
 fn supervised() -> Vec<Method> {
@@ -352,5 +353,7 @@ fn packages_bring_such_names_and_folders_go_whole() {
     }
 }
 
+#[path = "held_tests.rs"]
+mod held;
 #[path = "later_tests.rs"]
 mod later;

@@ -16,7 +16,7 @@ use super::stub;
 use crate::guard::no_masks;
 use crate::shell::Refusals;
 use crate::shell::ShellError;
-use crate::shell::confined::cause;
+use crate::shell::confined::{cause, held};
 use crate::shell::processes::environment;
 use crate::shell::put_back;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -114,9 +114,10 @@ impl Tool for ExecuteCode {
         };
         let mut ran = ran?;
         if let Some(guard) = &guard {
-            let compared = put_back(guard).await;
+            let mut compared = put_back(guard).await;
             cx.witness.remade(&compared.remade);
-            if !compared.restored.is_empty() {
+            held::settle(&mut compared, cx).await;
+            if compared.has_restored() {
                 ran.report.ran.end = RunEnd::Broken("it wrote protected files".into());
             }
             ran.report.notes.extend(compared.lines());

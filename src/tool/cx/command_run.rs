@@ -35,6 +35,7 @@ pub struct CommandRun {
     /// What it seems to have refused besides, from the output alone.
     likely: OnceLock<String>,
     blocked: AtomicBool,
+    unanswered: AtomicBool,
 }
 
 impl CommandRun {
@@ -80,6 +81,16 @@ impl CommandRun {
     /// of a path.
     pub fn likely(&self) -> Option<&str> {
         self.likely.get().map(String::as_str)
+    }
+
+    /// Notes that a question about what it did found no one who could answer.
+    pub(crate) fn leave_unanswered(&self) {
+        self.unanswered.store(true, Ordering::Release);
+    }
+
+    /// Returns true if a question about what it did found no one who could answer.
+    pub fn is_unanswered(&self) -> bool {
+        self.unanswered.load(Ordering::Acquire)
     }
 
     /// Notes that it failed because of the sandbox.

@@ -16,7 +16,7 @@ mod workspace;
 
 pub use command_run::{CommandProfile, CommandRun};
 pub use limits::Limits;
-pub use ports::{AskedWrite, MemoryOrigin, MemoryPorts, Ports, ServerCost, ServerPorts};
+pub use ports::{AskedWrite, CommandPorts, MemoryOrigin, MemoryPorts, Ports, ServerCost, ServerPorts};
 pub use workspace::{Protected, Secrets, SeenFile, Unreachable, Unreadable, Workspace};
 
 /// Folders of a session, each for its owner only (0700) and made when first needed.

@@ -12,7 +12,7 @@ use tiller_protocol::{
 use super::ToolCx;
 use crate::code::ScriptPorts;
 use crate::crew::{CrewReply, CrewRequest};
-use crate::shell::Deletion;
+use crate::shell::{Deletion, HeldAnswer, HeldWrite};
 
 /// What the engine does for tools that ask servers of the settings.
 #[async_trait]
@@ -50,9 +50,19 @@ pub trait MemoryPorts: Send + Sync {
     }
 }
 
+/// The engine's decisions about what a command has done.
+#[async_trait]
+pub trait CommandPorts: Send + Sync {
+    /// Decides whether files that a command wrote and that are held back stay, by mode, rules and the person.
+    async fn confirm_held(&self, agent: &AgentId, files: Vec<HeldWrite>) -> HeldAnswer {
+        let _ = (agent, files);
+        HeldAnswer::default()
+    }
+}
+
 /// What the engine does for tools.
 #[async_trait]
-pub trait Ports: ServerPorts + MemoryPorts {
+pub trait Ports: ServerPorts + MemoryPorts + CommandPorts {
     /// Puts a question to the person and waits. `Err`: why there is no answer.
     async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String>;
     /// The todo list now, and the number of tool calls since its last change.

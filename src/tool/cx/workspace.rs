@@ -209,7 +209,7 @@ impl Workspace {
     #[must_use]
     pub fn like(mut self, other: &Self) -> Self {
         self.publishes = other.publishes.clone();
-        self.confiners = other.confiners.clone();
+        self.confiners = other.confiners.apart();
         self.terminal = other.terminal.clone();
         self.mask(Arc::clone(&other.secrets))
     }

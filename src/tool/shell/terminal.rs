@@ -14,7 +14,7 @@ use tiller_protocol::{
 };
 
 use super::backend::{CommandEnd, ShellError, Sink};
-use super::confined::cause;
+use super::confined::{cause, held};
 use super::hints;
 use super::outcome::{CommandOutcome, sandbox_lines, word};
 use super::pool::JOBS;
@@ -154,7 +154,7 @@ async fn run_in_shell(
     let connections = Connections::now(cx);
     let mut sink = Sink::new(command, cx);
     let shells = &cx.state.shells;
-    let ran = shells.run(command, folder, limit, &mut sink, cx).await.inspect_err(|e| {
+    let mut ran = shells.run(command, folder, limit, &mut sink, cx).await.inspect_err(|e| {
         // Nothing has run: the caller may ask whether it may run in another way.
         if !matches!(e, ShellError::Closed) {
             cx.block();
@@ -168,15 +168,17 @@ async fn run_in_shell(
         true => cause::find(cx, &text.model, &ran.ended.refusals, &refused),
         false => Vec::new(),
     };
+    let took = begun.elapsed();
     if !ran.restored.restored.is_empty() {
         cx.block();
     }
+    held::settle(&mut ran.restored, cx).await;
     let facts = CommandOutcome {
         refused,
         blocked,
         how,
         exit: ran.ended.exit.map(|e| e.code),
-        took: begun.elapsed(),
+        took,
         limit,
         moved: ran.moved.map(|p| p.display().to_string()),
         left: ran.left,
@@ -210,7 +212,7 @@ pub(crate) fn finish(text: Text, source: Option<&str>, facts: &CommandOutcome) -
         CommandEnd::TimedOut => ToolOutcome::TimedOut,
         CommandEnd::Stopped => ToolOutcome::Interrupted,
         // A command that wrote a protected file has not done what it was to do.
-        _ if !facts.restored.restored.is_empty() => ToolOutcome::Error,
+        _ if facts.restored.has_restored() => ToolOutcome::Error,
         CommandEnd::Done | CommandEnd::ShellEnded if facts.exit == Some(0) => ToolOutcome::Ok,
         CommandEnd::Done | CommandEnd::ShellEnded => ToolOutcome::Error,
     };

@@ -5,6 +5,8 @@ mod battery;
 #[cfg(target_os = "linux")]
 mod cost;
 #[cfg(target_os = "linux")]
+mod held;
+#[cfg(target_os = "linux")]
 mod hostile_session;
 #[cfg(target_os = "linux")]
 mod injections;

@@ -1,5 +1,6 @@
 //! Files that agents read as instructions: what is written there counts as the person's words in later sessions.
 
+pub(super) mod held;
 pub(super) mod mcp;
 
 use std::cell::{OnceCell, RefCell};
@@ -7,6 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use tiller_protocol::protected_names::INSTRUCTIONS as NAMES;
 use tiller_protocol::{AskReason, Risk};
 use tiller_shell::{Analysis, Word};
 
@@ -15,23 +17,6 @@ use crate::decide::{Need, Policy, Request, always};
 use crate::paths::below::MOST;
 use crate::rules::{PathUse, Rule, Subject};
 use crate::targets::{named_in_code, names_in_code, written};
-
-/// Names of such files, folded.
-const NAMES: &[&str] = &[
-    "agents.md",
-    "agents.override.md",
-    "claude.md",
-    "claude.local.md",
-    "gemini.md",
-    "skill.md",
-    "soul.md",
-    "heartbeat.md",
-    "copilot-instructions.md",
-    ".cursorrules",
-    ".windsurfrules",
-    ".clinerules",
-    ".goosehints",
-];
 
 /// The reason for a question about a file of instructions.
 pub const INSTRUCTS: &str = "it becomes instructions for every later session";
@@ -173,11 +158,15 @@ pub(super) fn beside(need: Need, question: impl FnOnce() -> Option<Need>) -> Nee
 
 /// The rule by which this request may write the file of instructions: one for its tool, or for every tool that writes.
 fn rule_for<'p>(policy: &'p Policy, request: &Request<'_>, path: &Path) -> Option<&'p Rule> {
-    let subject = Subject::Path(path, PathUse::Write);
-    [request.tool, PathUse::Write.tool()].into_iter().find_map(|tool| {
-        let said = policy.rules.matching(request.agent, tool, &subject, &policy.roots);
-        said.allow.filter(|rule| said.ask.is_none() && rule.names_file())
-    })
+    [request.tool, PathUse::Write.tool()]
+        .into_iter()
+        .find_map(|tool| rule_of(policy, request.agent, tool, path))
+}
+
+/// The rule by which calls of this tool may write the file of instructions.
+fn rule_of<'p>(policy: &'p Policy, agent: &str, tool: &str, path: &Path) -> Option<&'p Rule> {
+    let said = policy.rules.matching(agent, tool, &Subject::Path(path, PathUse::Write), &policy.roots);
+    said.allow.filter(|rule| said.ask.is_none() && rule.names_file())
 }
 
 /// The question about files of instructions, all of them; `None`: there are none.

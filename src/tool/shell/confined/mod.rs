@@ -7,9 +7,11 @@
 //! | `watch` | a command while it runs: what its supervisor and the call tell each other |
 //! | `witness` | the files that the programs of a call changed |
 //! | `deletion` | the question before a command loses many files |
+//! | `held` | the question about protected files that a command wrote |
 
 pub(super) mod blocked;
 pub(crate) mod cause;
 pub(crate) mod deletion;
+pub(crate) mod held;
 pub(crate) mod watch;
 pub(crate) mod witness;

@@ -114,15 +114,17 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             return self.list_there(started, command, cx);
         }
         let env = environment::environment(&cx.child_env);
+        let confiner = cx.confiner().map(launch::apart);
         let PreparedCommand { launch, marker, watch } =
-            self.command(command, folder, env, cx.confiner(), cx).await?;
+            self.command(command, folder, env, confiner.as_ref(), cx).await?;
         let (stdin, input) = std::io::pipe().map_err(system("a pipe"))?;
         let (out, stdout) = std::io::pipe().map_err(system("a pipe"))?;
         let stderr = stdout.try_clone().map_err(system("a pipe"))?;
         // A program that does not read its input must not block the writer.
         rustix::io::ioctl_fionbio(&input, true).map_err(|e| system("a pipe")(e.into()))?;
         let pipe = Receiver::from_owned_fd(OwnedFd::from(out)).map_err(system("a pipe"))?;
-        let files = self.guard(cx.confiner().cloned(), cx).await?;
+        let files = self.guard(confiner, cx).await?;
+        files.iter().for_each(|files| files.stays());
         self.prepare(&environment::outside(&cx.child_env, &cx.workspace.root));
         let leader = launch::start(&launch, stdin.into(), stdout.into(), stderr.into())
             .map_err(system("the command could not be started"))?;
@@ -186,10 +188,11 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         cx: &ToolCx,
     ) -> Result<Arc<Job>, ShellError> {
         let env = environment::terminal_environment(&cx.child_env, COLS, ROWS);
-        let confiner = cx.terminal_confiner();
+        let confiner = cx.terminal_confiner().as_ref().map(launch::apart);
         let PreparedCommand { launch, marker, watch } =
             self.command(command, folder, env, confiner.as_ref(), cx).await?;
         let files = self.guard(confiner, cx).await?;
+        files.iter().filter(|_| live.is_none()).for_each(|files| files.stays());
         let size = PtySize { rows: ROWS, cols: COLS, pixel_width: 0, pixel_height: 0 };
         let pty = native_pty_system().openpty(size).map_err(other("a pseudo-terminal"))?;
         let mut builder = CommandBuilder::new(&launch.program);

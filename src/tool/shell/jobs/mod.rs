@@ -238,7 +238,7 @@ impl Job {
         let refused = if failed { self.refusals().serious() } else { Vec::new() };
         let refused =
             (!refused.is_empty()).then(|| format!("the sandbox blocked {}", blocked_words(&refused)));
-        let restored = self.restored.borrow().clone().unwrap_or_default();
+        let restored = self.restored.borrow().compared.clone();
         self.guard.said().into_iter().chain(restored.lines()).chain(refused).collect()
     }
 

@@ -8,12 +8,13 @@ use tokio::time::sleep_until;
 
 use crate::foreign::Connections;
 use crate::shell::backend::{CommandEnd, ShellError};
-use crate::shell::confined::cause;
+use crate::shell::confined::{cause, held};
 use crate::shell::outcome::CommandOutcome;
 use crate::shell::output::capture::Capture;
 use crate::shell::output::progress::Live;
 use crate::shell::processes::end;
-use crate::shell::{Compared, hints, terminal};
+use crate::shell::protected::restored;
+use crate::shell::{hints, terminal};
 use crate::{ToolCx, ToolOutput};
 use tiller_protocol::lock;
 
@@ -47,10 +48,7 @@ pub(crate) async fn run(
         stuck = end::end(&job.family, cx.limits.grace, Some(&cx.hard)).await;
     }
     job.settle().await;
-    let restored = match job.restored.clone().wait_for(Option::is_some).await {
-        Ok(compared) => compared.clone().unwrap_or_default(),
-        Err(_) => Compared::default(),
-    };
+    let mut restored = restored(job.restored.clone()).await;
     cx.witness.remade(&restored.remade);
     job.family.roots.iter().for_each(|root| pool.forget(*root));
     let Some(screen) = job.screen() else { return Err(ShellError::Missing) };
@@ -69,15 +67,17 @@ pub(crate) async fn run(
         Some(0) => Vec::new(),
         _ => cause::find(cx, &text.model, &job.refusals(), &refused),
     };
+    let took = begun.elapsed();
     if !restored.restored.is_empty() {
         cx.block();
     }
+    held::settle(&mut restored, cx).await;
     let facts = CommandOutcome {
         refused,
         blocked,
         how,
         exit,
-        took: begun.elapsed(),
+        took,
         limit,
         moved: None,
         left: None,

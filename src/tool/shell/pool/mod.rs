@@ -43,6 +43,8 @@ pub(crate) struct PooledShell {
     pub(crate) reader: Option<Reader>,
     /// The protected files before the last command of the shell, while something that this started lives on.
     pub(crate) guard: Option<Arc<dyn FileGuard>>,
+    /// Results of comparing them since, for the next command.
+    pub(crate) compared: Compared,
 }
 
 /// A confined shell.

@@ -83,7 +83,7 @@ impl ShellPool {
             // A shell that is not confined is outside already.
             CommandProfile::Outside => cx.workspace.confines(CommandProfile::Workspace),
         };
-        let mut restored = Compared::default();
+        let mut restored = std::mem::take(&mut used.slot.compared);
         if let Some(old) = used.slot.guard.clone() {
             // What the last command left may have written since.
             restored.extend(put_back(&old).await);
@@ -117,6 +117,7 @@ impl ShellPool {
             if ran.left.is_some() {
                 self.watched(Arc::clone(&guard));
             }
+            self.guard_rest(&guard, cx);
             used.slot.guard = Some(guard);
         }
         Ok(ran)

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use process_wrap::std::{CommandWrap, ProcessSession};
 use tokio::sync::watch;
 
+use crate::shell::confined::held::HeldFile;
 use crate::shell::confined::watch::CommandWatch;
 use crate::shell::processes::forks::ForkLimit;
 use crate::shell::processes::mark;
@@ -71,6 +72,11 @@ pub trait Confiner: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// The same for another shell or process: protected names that this one writes are judged on their own. `None`: this one.
+    fn apart(&self) -> Option<Arc<dyn Confiner>> {
+        None
+    }
+
     /// Records the protected files that the kernel does not keep from being written by what this confines, before a
     /// command starts. `None`: there are none. Reads files.
     ///
@@ -100,13 +106,23 @@ pub trait Confiner: Send + Sync + std::fmt::Debug {
 pub trait FileGuard: Send + Sync + std::fmt::Debug {
     /// Puts back what differs, and says so. Reads and writes files.
     fn restore(&self) -> Compared;
+
+    /// The command goes on while the person works: what no supervisor sees is not taken for the command's.
+    fn stays(&self) {}
+
+    /// Returns true if something may differ since the last call, as far as it is known while the command runs.
+    fn has_news(&self) -> bool {
+        false
+    }
 }
 
 /// The result of a comparison of protected files, in sentences without a full stop.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Compared {
     /// One for each path that was put back.
     pub restored: Vec<String>,
+    /// Files that were put back too, and that the person can keep.
+    pub held: Vec<HeldFile>,
     /// Further lines: changes that stay, and gaps of the comparison.
     pub told: Vec<String>,
     /// Files that stay as the command left them, and were made anew so that no process has them open.
@@ -117,15 +133,30 @@ impl Compared {
     /// Adds those of another comparison.
     pub(crate) fn extend(&mut self, more: Self) {
         self.restored.extend(more.restored);
+        self.held.extend(more.held);
         self.told.extend(more.told);
         self.remade.extend(more.remade);
     }
 
+    /// Returns true if something was put back.
+    pub(crate) fn has_restored(&self) -> bool {
+        !(self.restored.is_empty() && self.held.is_empty())
+    }
+
     /// Returns all of them.
     pub fn lines(self) -> impl Iterator<Item = String> {
-        self.restored.into_iter().chain(self.told)
+        let mut restored = self.restored;
+        restored.extend(self.held.into_iter().map(|file| file.words));
+        if let Some(more) = restored.len().checked_sub(LINES).filter(|more| *more > 0) {
+            restored.truncate(LINES);
+            restored.push(format!("{more} more protected paths were put back"));
+        }
+        restored.into_iter().chain(self.told)
     }
 }
+
+/// Lines about what was put back after one command.
+const LINES: usize = 25;
 
 /// What confines the commands of a workspace; `None`: they run as they are.
 #[derive(Clone, Debug, Default)]
@@ -136,6 +167,20 @@ pub struct Confiners {
     pub workspace: Option<Arc<dyn Confiner>>,
     /// Commands that run outside the sandbox by the user's word: what keeps protected names from being written.
     pub outside: Option<Arc<dyn Confiner>>,
+}
+
+impl Confiners {
+    /// The same for another agent: protected names that its commands write are judged on their own.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let apart = |own: &Option<Arc<dyn Confiner>>| own.as_ref().map(apart);
+        Self { read: apart(&self.read), workspace: apart(&self.workspace), outside: apart(&self.outside) }
+    }
+}
+
+/// As [`Confiner::apart`].
+pub(crate) fn apart(confiner: &Arc<dyn Confiner>) -> Arc<dyn Confiner> {
+    confiner.apart().unwrap_or_else(|| Arc::clone(confiner))
 }
 
 /// Runs things as they are.

@@ -124,7 +124,23 @@ impl Confiner for Named {
     fn guard(&self, workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
         let path = workspace.join("guarded");
         let before = std::fs::read_to_string(&path).ok();
-        Ok(before.map(|before| Arc::new(Kept { path, before }) as Arc<dyn FileGuard>))
+        Ok(before.map(|before| Arc::new(Kept { path, before, news: false }) as Arc<dyn FileGuard>))
+    }
+}
+
+/// As [`Named`], with guards that know of changes while the command runs.
+#[derive(Debug)]
+struct Watching;
+
+impl Confiner for Watching {
+    fn confine(&self, launch: Launch, _workspace: &Path, _scratch: &Path) -> Launch {
+        launch
+    }
+
+    fn guard(&self, workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
+        let path = workspace.join("guarded");
+        let before = std::fs::read_to_string(&path)?;
+        Ok(Some(Arc::new(Kept { path, before, news: true })))
     }
 }
 
@@ -132,9 +148,14 @@ impl Confiner for Named {
 struct Kept {
     path: std::path::PathBuf,
     before: String,
+    news: bool,
 }
 
 impl FileGuard for Kept {
+    fn has_news(&self) -> bool {
+        self.news
+    }
+
     fn restore(&self) -> Compared {
         if std::fs::read_to_string(&self.path).is_ok_and(|now| now == self.before) {
             return Compared::default();
@@ -246,6 +267,40 @@ async fn a_protected_file_is_put_back_though_it_is_written_later() {
     }
     assert_eq!(own.cx.state.shells.shutdown().await, 0);
     assert_eq!(std::fs::read_to_string(&guarded).unwrap(), "old");
+}
+
+/// Nothing else runs, and nothing ends.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_protected_file_is_put_back_while_what_wrote_it_runs() {
+    let mut own = bench();
+    let confiners = Confiners { workspace: Some(Arc::new(Watching)), ..Confiners::default() };
+    own.cx.workspace = Arc::new(Workspace::new(&own.root).unwrap().confine(confiners));
+    let guarded = own.root.join("guarded");
+    std::fs::write(&guarded, "old").unwrap();
+    let write = "until [ -e go ]; do sleep 0.01; done; echo evil > guarded; : > over; sleep 3000";
+    for (args, place) in [
+        (json!({"command": write, "background": true}), "the background"),
+        (json!({"command": format!("({write}) >/dev/null 2>&1 &")}), "the shell"),
+    ] {
+        own.say(&Terminal, args).await;
+        std::fs::write(own.root.join("go"), "").unwrap();
+        let over = || own.root.join("over").exists() && std::fs::read_to_string(&guarded).unwrap() == "old";
+        while !over() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        let said = async || match place {
+            "the shell" => sh(&own, "true").await,
+            _ => own.say(&crate::shell::Process, json!({"action": "poll", "id": "p1"})).await,
+        };
+        while !said().await.contains("guarded was put back") {
+            tokio::task::yield_now().await;
+        }
+        for name in ["go", "over"] {
+            std::fs::remove_file(own.root.join(name)).unwrap();
+        }
+    }
+    assert_eq!(own.cx.state.shells.shutdown().await, 0);
 }
 
 /// Text from the network is data in a frame; what Tiller says of the command stands behind it.

@@ -1,0 +1,107 @@
+//! Changes of protected names that were put back, and that a person can keep.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use tiller_tool::shell::{HeldFile, HeldRelease, HeldState};
+
+use super::judge::Changed;
+use super::place::{Place, remove_empty};
+use super::{BYTES, ENTRIES, ProtectedWrites, content, folder_above, instructs, may_keep};
+use crate::quarantine::{Budget, State, Violation};
+
+/// A change that was put back.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) path: PathBuf,
+    above: PathBuf,
+    was: HeldState,
+    now: HeldState,
+    instructs: bool,
+}
+
+impl Held {
+    /// `None`: no person can keep it.
+    pub(super) fn of(changed: &Changed, violation: &Violation) -> Option<Self> {
+        let Changed { path, before, now } = changed;
+        let workspace = &before.workspace;
+        let plain = !before.begun && before.linked.is_none() && before.moved_linked.is_none();
+        if violation.failed.is_some() || !plain || !may_keep(workspace, path) {
+            return None;
+        }
+        let (was, now) = (held_state(&before.state)?, held_state(now.as_ref()?)?);
+        let leads = match &now {
+            HeldState::Link(to) => leads_to_protected(workspace, path, to),
+            HeldState::Missing | HeldState::File(..) => true,
+        };
+        let instructs = instructs(workspace, path);
+        leads.then(|| Self { path: path.clone(), above: before.above.clone(), was, now, instructs })
+    }
+
+    /// Returns it for the question. `words`: the line about it.
+    pub(crate) fn file(self, words: String, writes: &Arc<ProtectedWrites>) -> HeldFile {
+        let Self { path, above, was, now, instructs } = self;
+        let release = Arc::clone(writes) as Arc<dyn HeldRelease>;
+        HeldFile { path, above, was, now, instructs, words, release }
+    }
+}
+
+/// Returns the state; `None`: it is neither a file nor a link.
+fn held_state(state: &State) -> Option<HeldState> {
+    match state {
+        State::Missing => Some(HeldState::Missing),
+        State::File(bytes, mode) => Some(HeldState::File(bytes.as_slice().into(), *mode)),
+        State::Link(to) => Some(HeldState::Link(to.clone())),
+        State::Folder(..) | State::Other => None,
+    }
+}
+
+fn state_of(held: &HeldState) -> State {
+    match held {
+        HeldState::Missing => State::Missing,
+        HeldState::File(bytes, mode) => State::File(bytes.to_vec(), *mode),
+        HeldState::Link(to) => State::Link(to.clone()),
+    }
+}
+
+/// Returns true if this link leads to another protected name of the workspace: what lies elsewhere is written by everyone.
+fn leads_to_protected(workspace: &Path, link: &Path, to: &Path) -> bool {
+    let plain = to.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let folder = link.parent().unwrap_or(link);
+    plain && folder_above(workspace, &folder.join(to), false).is_some()
+}
+
+impl HeldRelease for ProtectedWrites {
+    fn release(&self, file: &HeldFile) -> io::Result<()> {
+        // Commands that write such names wait meanwhile.
+        let mut noted = self.hold();
+        let (was, now) = (state_of(&file.was), state_of(&file.now));
+        let place = Place::open(&file.above, &file.path)?;
+        let there = Budget::new(BYTES, ENTRIES).read(&place.at)?;
+        let made = match there == was {
+            true => place.put(&now),
+            false => Err(io::Error::other("it was changed meanwhile")),
+        };
+        if made.is_err() || now == State::Missing {
+            remove_empty(&file.above, &file.path);
+        }
+        made?;
+        noted.keep(&file.path, &now);
+        Ok(())
+    }
+}
+
+impl super::Holding<'_> {
+    /// Lets this state of a path be there from now on.
+    fn keep(&mut self, path: &Path, now: &State) {
+        if let Some(id) = content(now) {
+            self.0.seen.entry(path.to_owned()).or_default().insert(id);
+        }
+        // A command that runs has changed it since.
+        if let Some(before) = self.0.before.get_mut(path) {
+            before.state = now.clone();
+        }
+        self.0.bytes = self.0.before.values().map(super::Before::size).sum();
+    }
+}
