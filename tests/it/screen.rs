@@ -301,3 +301,24 @@ fn steady(line: &str) -> String {
         .collect::<Vec<_>>()
         .join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::typed;
+
+    #[test]
+    fn typed_text_stands_before_the_cursor_and_nowhere_else() {
+        let size = |n| std::num::NonZeroU16::new(n).unwrap();
+        let after = |drawn: &str, text: &str| {
+            let mut parser = vt100::Parser::new(size(6), size(24), 0);
+            parser.process(drawn.as_bytes());
+            typed(parser.screen(), text)
+        };
+        assert!(after("go on\r\n▌ go on", "go on"));
+        assert!(!after("go on\r\n▌ go", "go on"), "it stands above, and is not typed yet");
+        assert!(!after("▌ go on\x1b[6;1Hhints", "go on"), "the cursor is elsewhere");
+        // A line that was wrapped, with a panel beside it.
+        assert!(after("▌ read all of it │ a1\r\n▌ and sum it up", "read all of it and sum it up"));
+        assert!(!after("▌ read all of it\x1b[?25l", "read all of it"));
+    }
+}

@@ -575,7 +575,25 @@ fn trimmed(screen: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::whole;
+    use super::{Term, whole};
+
+    /// Reads nothing for a while after its start, and prints the length of each piece that it reads.
+    const SLOW: &str =
+        "stty raw -echo; (for i in $(seq 500); do printf .; sleep 0.02; done) & printf ready; sleep 0.4
+        while :; do n=$(dd bs=64 count=1 2>/dev/null | wc -c); [ $n = 0 ] && exit; printf \"<$n>\"; done";
+
+    /// A program that is busy draws, and has not read the text: Enter waits for that.
+    #[test]
+    fn enter_comes_when_the_text_was_read() {
+        let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into());
+        let dir = std::path::Path::new("/");
+        let env = [("PATH".to_owned(), path)];
+        let mut term = Term::spawn(std::path::Path::new("/bin/sh"), &["-c", SLOW], &env, dir, 250, 40);
+        term.wait_text("ready");
+        term.keys("hello\r");
+        term.wait("text and Enter", |s| s.contains("<5>") && s.contains("<1>") || s.contains("<6>"));
+        assert!(!term.screen().contains("<6>"), "Enter came with the text:\n{}", term.screen());
+    }
 
     #[test]
     fn a_frame_is_drawn_when_it_has_ended() {

@@ -13,7 +13,8 @@ const PLAIN: &str = "\x1b[?1;2c";
 
 /// A screen that has asked its questions and has had no answer.
 fn asked(place: &Place) -> Term {
-    let term = place.term(&["demo"], 100, 30);
+    let at = place.user.join("sample");
+    let term = place.term(&["demo", "--at", at.to_str().unwrap()], 100, 30);
     wait("the last question", || String::from_utf8_lossy(&term.raw()).contains("\x1b[?u\x1b[c"));
     idle(&term);
     term
