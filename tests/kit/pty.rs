@@ -54,7 +54,7 @@ const UNREAD: Duration = Duration::from_secs(10);
 const BUSY: Duration = Duration::from_secs(5);
 const SILENT: Duration = Duration::from_millis(500);
 /// Time between two looks at it.
-const LOOK: Duration = Duration::from_millis(2);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// How far the program has come.
 struct Progress {
@@ -199,9 +199,10 @@ impl Term {
         for (part, pause) in [(words, PACE), (last, MOMENT)] {
             if !part.is_empty() {
                 self.hold(if self.escaped { ESCAPE } else { pause });
-                let before = self.progress();
+                let screen = self.host();
+                let before = self.progress(screen);
                 self.bytes(part.as_bytes());
-                self.taken(&before);
+                self.taken(&before, screen);
                 self.typed = Some(Instant::now());
                 self.escaped = part.ends_with('\x1b');
             }
@@ -217,11 +218,12 @@ impl Term {
         }
     }
 
-    fn progress(&self) -> Progress {
+    /// `screen`: the process whose first thread draws.
+    fn progress(&self, screen: Option<u32>) -> Progress {
         let s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (written, closed) = (s.raw.len(), s.closed);
         drop(s);
-        Progress { written, closed, thread: self.host().and_then(MainThread::of), unread: self.unread() }
+        Progress { written, closed, thread: screen.and_then(MainThread::of), unread: self.unread() }
     }
 
     /// Bytes that were typed and that the program has not read.
@@ -237,12 +239,12 @@ impl Term {
     /// Waits until the program has read what was typed and has nothing left to do with it: its first thread, that of the
     /// screen, has worked since `before` and sleeps. Where that cannot be seen (another process draws, nothing happens), for a
     /// moment only.
-    fn taken(&self, before: &Progress) {
+    fn taken(&self, before: &Progress, screen: Option<u32>) {
         let begun = Instant::now();
         // Seen twice: another wake-up may come between the key and its delivery.
         let mut quiet = 0;
         while quiet < 2 {
-            let now = self.progress();
+            let now = self.progress(screen);
             let works = now.thread.as_ref().is_some_and(|thread| thread.works);
             let switches = |p: &Progress| p.thread.as_ref().map(|thread| thread.switches);
             let reacts = now.written != before.written || switches(&now) != switches(before);
