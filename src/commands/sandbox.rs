@@ -45,9 +45,7 @@ fn confined(run: &SandboxRun) -> Result<Exit, Notice> {
         let why = why.map_or_else(|| found.words(), str::to_owned);
         return Err(refused(format!("the command was not started, because it cannot be confined: {why}")));
     };
-    let scratch = tempfile::Builder::new()
-        .prefix("tiller-sandbox-")
-        .tempdir()
+    let scratch = tiller_tool::shell::own_folder::make("sandbox")
         .map_err(io("a folder for temporary files could not be created"))?;
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());

@@ -10,6 +10,7 @@ mod long;
 mod table;
 mod texts;
 mod tidy;
+mod waits;
 mod words;
 
 use std::path::Path;

@@ -205,7 +205,9 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
         for path in files(&root.join(room), "rs")? {
             unlisted(root, &root.join(room), &path, &mut problems)?;
             let name = path.strip_prefix(root)?.to_string_lossy().into_owned();
-            short_limits(&name, &std::fs::read_to_string(&path)?, &mut problems);
+            let text = std::fs::read_to_string(&path)?;
+            short_limits(&name, &text, &mut problems);
+            crate::waits::check(&name, &text, &mut problems);
         }
     }
     Ok(problems)

@@ -199,11 +199,34 @@ pub(crate) fn choose(term: &mut Term, text: &str) {
     assert!(found.is_some(), "no row with {text} can be chosen:\n{}", term.screen());
 }
 
-/// Types a line and sends it, once the composer shows it.
-pub(crate) fn say(term: &mut Term, text: &str) {
+/// Whether what stands before the cursor ends with `text`, wherever its line was wrapped.
+fn typed(screen: &vt100::Screen, text: &str) -> bool {
+    let bare = |s: &str| -> String { s.chars().filter(|c| !c.is_whitespace() && *c != '▌').collect() };
+    let want = bare(text);
+    let tail = want.char_indices().rev().nth(TAIL - 1).map_or(want.as_str(), |(at, _)| &want[at..]);
+    let (row, column) = screen.cursor_position();
+    let (_, columns) = screen.size();
+    let row = usize::from(row);
+    let here = screen.rows(0, column).nth(row).unwrap_or_default();
+    // Panels stand right of it.
+    let above = row.checked_sub(1).and_then(|row| screen.rows(0, columns.get()).nth(row)).unwrap_or_default();
+    let above = above.split('│').next().unwrap_or_default().to_owned();
+    !screen.hide_cursor() && bare(&(above + &here)).ends_with(tail)
+}
+
+/// Signs of a typed text that are compared.
+const TAIL: usize = 20;
+
+/// Types into the field that has the cursor, and waits until it holds the text. That the text is on the screen would not do: the
+/// conversation or a list may have the same words.
+pub(crate) fn type_in(term: &mut Term, text: &str) {
     term.keys(text);
-    let tail: String = text.chars().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect();
-    term.wait_text(&tail);
+    term.wait_cells(&format!("{text:?} before the cursor"), |s| typed(s, text));
+}
+
+/// Types a line and sends it, once the field shows it.
+pub(crate) fn say(term: &mut Term, text: &str) {
+    type_in(term, text);
     term.keys("\r");
 }
 
@@ -277,4 +300,25 @@ fn steady(line: &str) -> String {
         .filter(|w| !time(w))
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::typed;
+
+    #[test]
+    fn typed_text_stands_before_the_cursor_and_nowhere_else() {
+        let size = |n| std::num::NonZeroU16::new(n).unwrap();
+        let after = |drawn: &str, text: &str| {
+            let mut parser = vt100::Parser::new(size(6), size(24), 0);
+            parser.process(drawn.as_bytes());
+            typed(parser.screen(), text)
+        };
+        assert!(after("go on\r\n▌ go on", "go on"));
+        assert!(!after("go on\r\n▌ go", "go on"), "it stands above, and is not typed yet");
+        assert!(!after("▌ go on\x1b[6;1Hhints", "go on"), "the cursor is elsewhere");
+        // A line that was wrapped, with a panel beside it.
+        assert!(after("▌ read all of it │ a1\r\n▌ and sum it up", "read all of it and sum it up"));
+        assert!(!after("▌ read all of it\x1b[?25l", "read all of it"));
+    }
 }

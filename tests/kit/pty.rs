@@ -2,7 +2,7 @@
 //! independent VT emulator. Waits for output, never for a fixed time.
 
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -16,6 +16,8 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
 /// Time of a person between two keys, at least, and between the last letter and Enter.
 const PACE: Duration = Duration::from_millis(40);
 const MOMENT: Duration = Duration::from_millis(130);
+/// Time after an Escape in which the next key would be an Alt key, and more.
+const ESCAPE: Duration = Duration::from_millis(300);
 
 struct Seen {
     parser: vt100::Parser,
@@ -46,16 +48,55 @@ fn whole(bytes: &[u8]) -> usize {
     }
 }
 
+/// How long it is waited for that typed bytes are read, that the screen's thread sleeps, that anything happens. The first two
+/// end by themselves; a program that is stopped or replaced reads nothing.
+const UNREAD: Duration = Duration::from_secs(10);
+const BUSY: Duration = Duration::from_secs(5);
+const SILENT: Duration = Duration::from_millis(500);
+/// Time between two looks at it.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// How far the program has come.
+struct Progress {
+    /// Bytes that it has written.
+    written: usize,
+    /// It has closed the terminal.
+    closed: bool,
+    /// `None`: it cannot be seen.
+    thread: Option<MainThread>,
+    /// Typed bytes that it has not read.
+    unread: u64,
+}
+
+/// The thread with which a process began: in the workbench that of the screen.
+struct MainThread {
+    /// It runs, or waits for a processor or a disk.
+    works: bool,
+    /// How often it has begun to wait.
+    switches: u64,
+}
+
+impl MainThread {
+    fn of(process: u32) -> Option<Self> {
+        let status = std::fs::read_to_string(format!("/proc/{process}/task/{process}/status")).ok()?;
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let works = field("State:")?.starts_with(['R', 'D']);
+        Some(Self { works, switches: field("voluntary_ctxt_switches:")?.parse().ok()? })
+    }
+}
+
 /// Pixels of a cell, as the terminal tells the system.
 const CELL: (u16, u16) = (8, 16);
 
 /// A program on a PTY.
 pub struct Term {
     child: Box<dyn Child + Send + Sync>,
-    /// When something was typed last.
+    /// When what was typed last had been taken by the program.
     typed: Option<Instant>,
-    /// Enter was pressed last, when so many bytes had been written.
-    entered: Option<usize>,
+    /// It ended with a lone Escape.
+    escaped: bool,
+    /// The program's end of the terminal.
+    path: Option<PathBuf>,
     /// `None`: the terminal was closed.
     master: Option<Box<dyn MasterPty + Send>>,
     writer: Box<dyn Write + Send>,
@@ -136,7 +177,8 @@ impl Term {
         Self {
             child,
             typed: None,
-            entered: None,
+            escaped: false,
+            path: pair.master.tty_name(),
             master: Some(pair.master),
             writer,
             reader: Some(reader),
@@ -147,26 +189,23 @@ impl Term {
         }
     }
 
-    /// Types. `\r` is Enter, `\x1b` Escape, `\x03` Ctrl-C. As a person does: a key comes a moment after what was typed
-    /// before it, and an Enter or Tab at the end when that was read. Directly behind it would belong to a paste.
+    /// Types. `\r` is Enter, `\x1b` Escape, `\x03` Ctrl-C. As a person does: each key comes a moment after the program has
+    /// taken the one before it, and so does an Enter or Tab at the end. Directly behind the text it would belong to a paste,
+    /// and a key directly behind an Escape would be an Alt key. Returns when the program has taken all of it, which does not
+    /// mean that its answer is drawn.
     pub fn keys(&mut self, keys: &str) {
         let last = keys.len() - usize::from(keys.ends_with(['\r', '\t']));
         let (words, last) = keys.split_at(last);
-        if let Some(before) = self.entered.take() {
-            self.answered(before, Duration::from_millis(300));
-        }
-        if !words.is_empty() {
-            let before = self.written();
-            self.hold(PACE);
-            self.bytes(words.as_bytes());
-            if !last.is_empty() {
-                self.answered(before, Duration::from_secs(2));
+        for (part, pause) in [(words, PACE), (last, MOMENT)] {
+            if !part.is_empty() {
+                self.hold(if self.escaped { ESCAPE } else { pause });
+                let screen = self.host();
+                let before = self.progress(screen);
+                self.bytes(part.as_bytes());
+                self.taken(&before, screen);
+                self.typed = Some(Instant::now());
+                self.escaped = part.ends_with('\x1b');
             }
-        }
-        if !last.is_empty() {
-            self.hold(MOMENT);
-            self.entered = Some(self.written());
-            self.bytes(last.as_bytes());
         }
     }
 
@@ -179,17 +218,47 @@ impl Term {
         }
     }
 
-    /// Waits until more than `before` bytes were written, no longer than `limit`.
-    fn answered(&self, before: usize, limit: Duration) {
-        let end = Instant::now() + limit;
-        let mut s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while s.raw.len() == before && Instant::now() < end {
-            s = self
-                .seen
-                .1
-                .wait_timeout(s, Duration::from_millis(50))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+    /// `screen`: the process whose first thread draws.
+    fn progress(&self, screen: Option<u32>) -> Progress {
+        let s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (written, closed) = (s.raw.len(), s.closed);
+        drop(s);
+        Progress { written, closed, thread: screen.and_then(MainThread::of), unread: self.unread() }
+    }
+
+    /// Bytes that were typed and that the program has not read.
+    fn unread(&self) -> u64 {
+        use rustix::fs::{Mode, OFlags};
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let open = |path: &PathBuf| rustix::fs::open(path, flags, Mode::empty()).ok();
+        // It is opened for each look: held open, the terminal would not end with the program.
+        let end = self.path.as_ref().filter(|_| self.master.is_some()).and_then(open);
+        end.and_then(|end| rustix::io::ioctl_fionread(end).ok()).unwrap_or(0)
+    }
+
+    /// Waits until the program has read what was typed and has nothing left to do with it: its first thread, that of the
+    /// screen, has worked since `before` and sleeps. Where that cannot be seen (another process draws, nothing happens), for a
+    /// moment only.
+    fn taken(&self, before: &Progress, screen: Option<u32>) {
+        let begun = Instant::now();
+        // Seen twice: another wake-up may come between the key and its delivery.
+        let mut quiet = 0;
+        while quiet < 2 {
+            let now = self.progress(screen);
+            let works = now.thread.as_ref().is_some_and(|thread| thread.works);
+            let switches = |p: &Progress| p.thread.as_ref().map(|thread| thread.switches);
+            let reacts = now.written != before.written || switches(&now) != switches(before);
+            quiet = if now.unread == 0 && !works && reacts { quiet + 1 } else { 0 };
+            let limit = match now {
+                Progress { closed: true, .. } => return,
+                Progress { unread: 1.., .. } => UNREAD,
+                _ if works => BUSY,
+                _ => SILENT,
+            };
+            if begun.elapsed() > limit {
+                return;
+            }
+            std::thread::park_timeout(LOOK);
         }
     }
 
@@ -198,7 +267,7 @@ impl Term {
         // A program that has just ended closes the PTY; the next wait reports it.
         let _ = self.writer.write_all(bytes);
         let _ = self.writer.flush();
-        self.typed = Some(Instant::now());
+        (self.typed, self.escaped) = (Some(Instant::now()), false);
     }
 
     /// Pastes text in bracketed mode.
@@ -234,9 +303,12 @@ impl Term {
         let mut parser = vt100::Parser::new(rows, columns, 0);
         let mut begin = 0;
         s.marks.iter().any(|(_, end)| {
-            parser.process(&s.raw[begin..*end]);
-            begin = *end;
-            *end > since && what(&trimmed(&parser.screen().contents()))
+            // Half a frame is no screen: what it moves would stand in it twice.
+            let new = &s.raw[begin..*end];
+            let length = whole(new);
+            parser.process(&new[..length]);
+            begin += length;
+            length > 0 && *end > since && what(&trimmed(&parser.screen().contents()))
         })
     }
 
@@ -434,7 +506,6 @@ impl Term {
     }
 
     /// The process that owns engine and screen: the host of the workbench, or the program itself where it has none.
-    /// none.
     pub fn host(&self) -> Option<u32> {
         let pid = self.pid()?;
         Some(hosts(pid).first().copied().unwrap_or(pid))
@@ -468,15 +539,6 @@ impl Term {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-
-    /// Types keys one after another, each time waiting until the screen has changed or a moment has passed.
-    pub fn send(&mut self, keys: &[&str]) {
-        for k in keys {
-            let before = self.written();
-            self.keys(k);
-            self.answered(before, Duration::from_millis(300));
-        }
     }
 }
 
@@ -515,7 +577,25 @@ fn trimmed(screen: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::whole;
+    use super::{Term, whole};
+
+    /// Reads nothing for a while after its start, and prints the length of each piece that it reads.
+    const SLOW: &str =
+        "stty raw -echo; (for i in $(seq 500); do printf .; sleep 0.02; done) & printf ready; sleep 0.4
+        while :; do n=$(dd bs=64 count=1 2>/dev/null | wc -c); [ $n = 0 ] && exit; printf \"<$n>\"; done";
+
+    /// A program that is busy draws, and has not read the text: Enter waits for that.
+    #[test]
+    fn enter_comes_when_the_text_was_read() {
+        let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into());
+        let dir = std::path::Path::new("/");
+        let env = [("PATH".to_owned(), path)];
+        let mut term = Term::spawn(std::path::Path::new("/bin/sh"), &["-c", SLOW], &env, dir, 250, 40);
+        term.wait_text("ready");
+        term.keys("hello\r");
+        term.wait("text and Enter", |s| s.contains("<5>") && s.contains("<1>") || s.contains("<6>"));
+        assert!(!term.screen().contains("<6>"), "Enter came with the text:\n{}", term.screen());
+    }
 
     #[test]
     fn a_frame_is_drawn_when_it_has_ended() {

@@ -81,7 +81,7 @@ fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
 
 /// Brings a plugin in and asks about it.
 fn install(setup: &Setup, from: &str, yes: bool) -> Result<Exit, Notice> {
-    let scratch = tempfile::Builder::new().prefix("tiller-plugin-").tempdir();
+    let scratch = tiller_tool::shell::own_folder::make("plugin");
     let scratch = scratch.map_err(|e| user(format!("There is no room for temporary files: {e}.")))?;
     let source =
         source(from, scratch.path()).map_err(|why| user(format!("{}.", why.trim_end_matches('.'))))?;

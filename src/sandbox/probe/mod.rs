@@ -186,9 +186,9 @@ fn attempt(method: Method, launcher: &Launcher, profile: Profile) -> io::Result<
         .into_iter()
         .find(|path| path.is_dir())
         .map(Path::to_owned);
-    let tmp = tempfile::Builder::new()
-        .prefix("tiller-")
-        .tempdir_in(place.unwrap_or_else(tempfile::env::temp_dir))?;
+    // The program may end, or be killed, before the probe does.
+    let place = place.unwrap_or_else(tempfile::env::temp_dir);
+    let tmp = tiller_tool::shell::own_folder::make_in("probe", &place)?;
     let top = tmp.path().canonicalize()?;
     for folder in ["outside", "scratch", "work/.git/hooks"] {
         std::fs::create_dir_all(top.join(folder))?;

@@ -14,9 +14,14 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 use tiller_seccomp::Listener;
+use tiller_tool::shell::own_folder;
 
 /// Until the launcher connects.
 const START: Duration = Duration::from_secs(60);
+
+/// Longest path of a folder in which that of the socket is named after this process, so that it is removed after a kill: the path
+/// of a socket has at most 107 bytes.
+const SHORT: usize = 45;
 
 /// A socket that one launcher connects to, in a private folder of its own.
 #[derive(Debug)]
@@ -44,10 +49,13 @@ impl Meeting {
             let Some(place) = all.next() else {
                 return Err(io::Error::other("there is no folder for the supervisor's socket"));
             };
-            if let Some(place) = place.filter(safe)
-                && let Ok(folder) =
-                    tempfile::Builder::new().prefix("tiller-").tempdir_in(place.canonicalize()?)
-            {
+            let Some(place) = place.filter(safe) else { continue };
+            let place = place.canonicalize()?;
+            let made = match place.as_os_str().len() <= SHORT {
+                true => own_folder::make_in("meet", &place),
+                false => tempfile::Builder::new().prefix("tiller-").tempdir_in(&place),
+            };
+            if let Ok(folder) = made {
                 break folder;
             }
         };

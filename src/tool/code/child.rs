@@ -17,6 +17,7 @@ use crate::shell::ShellError;
 use crate::shell::confined::deletion;
 use crate::shell::confined::watch::CommandWatch;
 use crate::shell::output::progress::Live;
+use crate::shell::own_folder;
 use crate::shell::processes::bounds::{self, Guard};
 use crate::shell::processes::end;
 use crate::shell::processes::environment;
@@ -68,7 +69,7 @@ impl Child {
         let system = ShellError::system;
         let pool = &cx.state.shells;
         pool.check_open()?;
-        let folder = tempfile::Builder::new().prefix("tiller-code-").tempdir();
+        let folder = own_folder::make("code");
         let folder = folder.map_err(system("a folder for the script"))?;
         for (name, text) in [("driver.py", include_str!("driver.py")), ("tiller_tools.py", program.stub)] {
             std::fs::write(folder.path().join(name), text).map_err(system("a file for the script"))?;

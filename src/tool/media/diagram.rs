@@ -15,6 +15,7 @@ use super::saved::{declared, ending, ready, save};
 use crate::files::image_parts;
 use crate::guard::blocking;
 use crate::output::human;
+use crate::shell::own_folder;
 use crate::text::clean;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
@@ -151,7 +152,7 @@ impl RenderDiagram {
     ) -> Result<Vec<u8>, ToolError> {
         let tell =
             |e: std::io::Error| ToolError::Tell(format!("a temporary folder could not be written: {e}"));
-        let folder = tempfile::Builder::new().prefix("tiller-draw-").tempdir().map_err(tell)?;
+        let folder = own_folder::make("draw").map_err(tell)?;
         let (source, out) = match args.kind {
             Kind::Dot => ("in.dot", format!("out.{ending}")),
             Kind::Mermaid => ("in.mmd", format!("out.{ending}")),

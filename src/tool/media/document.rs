@@ -14,6 +14,7 @@ use crate::files::path::beneath;
 use crate::files::path::{declare, resolve, to_write};
 use crate::guard::blocking;
 use crate::output::human;
+use crate::shell::own_folder;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 const ENDINGS: &[&str] = &["pdf", "docx", "pptx", "html"];
@@ -102,7 +103,7 @@ impl Tool for MakeDocument {
         let (text, beside) = source(args.source.clone(), cx).await?;
         let tell =
             |e: std::io::Error| ToolError::Tell(format!("a temporary folder could not be written: {e}"));
-        let folder = tempfile::Builder::new().prefix("tiller-document-").tempdir().map_err(tell)?;
+        let folder = own_folder::make("document").map_err(tell)?;
         std::fs::write(folder.path().join("in.md"), text).map_err(tell)?;
         let out = format!("out.{ending}");
         let options = options(&beside, &out, pdf);

@@ -128,7 +128,7 @@ impl Host {
         let mut scratch = lock(&self.0.scratch);
         let dir = match scratch.take() {
             Some(dir) => dir,
-            None => super::local::own_folder::scratch()?,
+            None => super::local::own_folder::make("scratch")?,
         };
         let folder = launch.folder.clone();
         let launch = confiner.confine_limited(launch, &folder, dir.path(), forks);

@@ -11,7 +11,7 @@ use tiller_protocol::{AskBody, AskReply, EntryBody, EntryId, EventBody, Profile,
 use tiller_provider::ChatMessage;
 
 use crate::agents::delegation::{delegate, first, result};
-use crate::files::checkpoints::{back, keeps, messages, session_command};
+use crate::files::checkpoints::{back, keeps, kept, messages, session_command};
 use crate::rig::*;
 
 /// Two agents, one after the other: one writes with the tool for it, the other by a command.
@@ -70,6 +70,7 @@ async fn what_the_person_changed_in_an_agent_s_file_stays() {
     let place = Place::new();
     let mut rig = place.start_with(&writers(), |p| keeps(&place, p)).await;
     rig.turn("go").await;
+    kept(&mut rig).await;
     place.file("tool.txt", "mine\n");
     place.file("new.txt", "mine too\n");
     let start = messages(&mut rig).await[0];

@@ -47,6 +47,12 @@ pub(crate) async fn preview(rig: &mut Rig, entry: EntryId) -> RestorePreview {
     }
 }
 
+/// Waits until the state behind all that was done is kept. What another changes on disk before that counts for the call.
+pub(crate) async fn kept(rig: &mut Rig) {
+    let first = messages(rig).await[0];
+    preview(rig, first).await;
+}
+
 pub(crate) async fn session_command(rig: &mut Rig, command: SessionCommand) -> String {
     rig.send(CommandBody::Session(command));
     match rig.reply().await {
@@ -102,6 +108,7 @@ async fn what_the_person_changed_since_stays_unless_it_is_asked_for() {
     rig.turn("write it").await;
     rig.turn("more").await;
     let said = messages(&mut rig).await;
+    kept(&mut rig).await;
     place.file("a.txt", "mine\n");
     place.file("new.txt", "mine too\n");
     let shown = preview(&mut rig, said[0]).await;
@@ -327,12 +334,10 @@ async fn what_others_changed_in_between_is_known_with_its_author() {
     let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
     let session = rig.session();
     rig.turn("write it").await;
-    // Changes while the state after a call is being kept count for the call: wait for it.
-    let first = messages(&mut rig).await[0];
-    preview(&mut rig, first).await;
+    kept(&mut rig).await;
     place.file("by-hand.txt", "mine\n");
     rig.turn("start something").await;
-    preview(&mut rig, first).await;
+    kept(&mut rig).await;
     place.file("built.txt", "by whom?\n");
     rig.turn("and now").await;
     let store = Store::open(&place.db(), Options::default()).unwrap();

@@ -1,17 +1,18 @@
 //! What a turn changed, by tools and by commands: the same list and figures everywhere, and one undo.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tiller_engine::Open;
 use tiller_protocol::command::{Query, ReviewCommand, SessionCommand};
-use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::TurnChanges;
 use tiller_protocol::review::Reject;
 use tiller_protocol::{ChangeKind, CommandBody, EventBody, Op};
 
-use crate::files::checkpoints::{keeps, session_command};
+use crate::files::checkpoints::{keeps, kept, session_command};
 use crate::rig::*;
 use crate::sessions::branches::{fork, open};
 
@@ -164,19 +165,24 @@ async fn what_another_changed_during_the_turn_or_since_stays_and_is_named() {
         place.file(name, "0\n");
     }
     let theirs = place.work.join("c.txt");
+    let gate = Arc::new(Gate::new());
+    let between = Arc::clone(&gate);
     let fake = Fake::with(move |n, _| match n {
         0 => calls(&[("c0", "terminal", command("echo 1 > a.txt; echo 1 > b.txt; echo 1 > c.txt"))]),
-        // The state behind a call is surely stored when the next one has begun.
-        1 => calls(&[("c", "terminal", command("true"))]),
-        2 => {
-            // The person, between two calls.
-            std::fs::write(&theirs, "theirs\n").unwrap();
-            calls(&[("c1", "terminal", command("echo 2 >> a.txt; echo 2 >> c.txt"))])
+        1 => {
+            let next = calls(&[("c1", "terminal", command("echo 2 >> a.txt; echo 2 >> c.txt"))]);
+            std::iter::once(Step::Gate(Arc::clone(&between))).chain(next).collect()
         }
         _ => says("Done."),
     });
     let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
-    rig.turn("count").await;
+    rig.submit("count");
+    fake.requested(2).await;
+    // The person, between two calls.
+    kept(&mut rig).await;
+    std::fs::write(&theirs, "theirs\n").unwrap();
+    gate.pass_one();
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
     assert_eq!(listed(&event(&mut rig).await), ["~a.txt +2 -1", "~b.txt +1 -1", "~c.txt +2 -1"]);
     place.file("b.txt", "mine\n");
     place.file("d.txt", "mine too\n");

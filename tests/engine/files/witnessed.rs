@@ -207,13 +207,11 @@ async fn during(what: &str, act: fn(&Seeing, &Place)) -> (Place, Rig) {
 
 /// Waits until `done` is true.
 async fn wait_for(what: &str, done: impl Fn() -> bool) {
-    for _ in 0..6_000 {
-        if done() {
-            return;
-        }
+    let end = std::time::Instant::now() + DEADLINE;
+    while !done() {
+        assert!(std::time::Instant::now() < end, "{what}: the command does not begin");
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
-    panic!("{what}: the command does not begin");
 }
 
 fn check(place: &Place, what: &str, wanted: &[(&str, Option<&str>)]) {

@@ -7,7 +7,7 @@ use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::tree::NodeKind;
 use tiller_protocol::{CommandBody, EntryBody, EntryId, EventBody, Profile, RestoreWhat};
 
-use crate::files::checkpoints::{self, back, keeps, messages, session_command};
+use crate::files::checkpoints::{self, back, keeps, kept, messages, session_command};
 use crate::rig::*;
 use crate::sessions::tree;
 use crate::turns::own_commands::{last, look};
@@ -92,6 +92,7 @@ async fn a_message_that_was_stopped_is_continued_and_goes_back_whole() {
     rig.send(CommandBody::Turn(TurnCommand::Shell { line: "echo between".into(), share: true }));
     rig.until("its output", |e| matches!(e, EventBody::Tool(ToolEvent::ShellLine { .. })).then_some(()))
         .await;
+    kept(&mut rig).await;
     place.file("go.txt", "");
     rig.send(CommandBody::Turn(TurnCommand::Continue));
     assert_eq!(rig.finished().await.0, TurnStatus::Done);

@@ -95,9 +95,7 @@ fn keys(cols: u16, rows: u16) {
     choose(&mut term, "a1 wait");
     term.keys("S");
     term.wait_text("Start an agent");
-    term.keys("grow a branch");
-    term.wait_text("grow a branch");
-    term.keys("\r");
+    say(&mut term, "grow a branch");
     term.wait_gone("Start an agent");
     term.keys("\x1b3");
     wait("its own", || server.bodies().iter().any(|b| task(b).0.contains("the rain again")));

@@ -111,9 +111,7 @@ fn ended(cols: u16, rows: u16) {
     term.keys("l");
     term.wait("its limits", |s| s.contains("Limits of a1") && s.contains("requests"));
     term.keys("\x15");
-    term.keys("turns 7");
-    term.wait_text("turns 7");
-    term.keys("\r");
+    say(&mut term, "turns 7");
     term.wait_text("The limits of agent a1 were changed");
     // It is done: there is nothing to pause.
     term.keys("p");
@@ -129,9 +127,7 @@ fn ended(cols: u16, rows: u16) {
     };
     term.wait("its words in the composer", composed);
     term.keys("\x15");
-    term.keys("take another way");
-    term.wait_text("take another way");
-    term.keys("\r");
+    say(&mut term, "take another way");
     term.wait_text("Another way was taken.");
     let bodies = server.bodies();
     let body = bodies.iter().rfind(|b| last_words(b).contains("another way")).unwrap();

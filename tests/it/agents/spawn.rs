@@ -3,7 +3,7 @@
 use tiller_testkit::{Reply, ScriptServer};
 
 use crate::common::{Place, calls, says, shell};
-use crate::screen::{agent_row, idle, quit, say};
+use crate::screen::{agent_row, idle, quit, say, type_in};
 
 fn definition(description: &str, lines: &str) -> String {
     format!("---\ndescription: {description}\n{lines}\n---\nDo it well.\n")
@@ -151,8 +151,7 @@ fn opened(cols: u16, lines: u16) {
     term.wait("its answer", |s| {
         s.contains("It is brown.") && s.contains("Your message was delivered at step")
     });
-    term.keys("a draft for it");
-    term.wait_text("a draft for it");
+    type_in(&mut term, "a draft for it");
     term.keys("\x1b");
     term.wait("main", |s| s.contains("is done: It is brown.") && !s.contains("a draft for it"));
     // Its draft is restored when one returns.
@@ -219,9 +218,7 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     // A message waits for its next step, and is reported as missed when it ends before.
     term.keys("s");
     term.wait_text("Message to a1");
-    term.keys("use short words");
-    term.wait_text("use short words");
-    term.keys("\r");
+    say(&mut term, "use short words");
     term.wait("the receipt", |s| agent_row(s, "a1 ").contains("queued"));
     term.keys("k");
     term.wait_text("Press the key again to end a1");
@@ -230,9 +227,7 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     // Retried with a note.
     term.keys("r");
     term.wait_text("Retry a1");
-    term.keys("look around first");
-    term.wait_text("look around first");
-    term.keys("\r");
+    say(&mut term, "look around first");
     term.wait("the new one", |s| agent_row(s, "a2 ").contains("✓"));
     term.keys("\x1b");
     idle(&term);

@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use tiller_testkit::{ScriptServer, Term};
 
 use crate::common::{Place, at_work, says, signal, wait};
-use crate::screen::{agent_row, idle, quit, say};
+use crate::screen::{agent_row, idle, quit, say, type_in};
 
 /// Waits for a key; then a composer `> ` that answers each line. `hide` starts a process in a session of its own,
 /// `exit` ends it.
@@ -287,8 +287,7 @@ fn u7_a_flood_in_the_pane_stops_nobody_from_typing() {
     term.wait_text("without an end in sight");
     // It stays in its pane, and the composer accepts text meanwhile.
     term.keys("\x1b0");
-    term.keys("words in a flood");
-    term.wait_text("words in a flood");
+    type_in(&mut term, "words in a flood");
     term.keys("\x15\x1b7");
     term.wait_text("without an end in sight");
     stop(&mut term, &place);
@@ -347,8 +346,7 @@ fn a_program_that_is_killed_is_said_to_have_ended_and_others_live() {
     let own = term.pid().unwrap();
     wait("no zombie", || zombies(own) == 0);
     term.keys("\x1b\x1b0");
-    term.keys("words");
-    term.wait_text("words");
+    type_in(&mut term, "words");
     term.keys("\x15");
     assert_eq!(quit(&mut term), 0);
 }
@@ -380,8 +378,7 @@ fn u7_figures_of_a_flood() {
     for n in 0..50 {
         let word = format!("w{n}z");
         let from = std::time::Instant::now();
-        term.keys(&word);
-        term.wait_text(&word);
+        type_in(&mut term, &word);
         all.push(from.elapsed());
         term.keys("\x15");
         term.wait_gone(&word);

@@ -120,9 +120,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
     to_agent(&mut term, 1);
     term.keys("s");
     term.wait_text("Message to a1");
-    term.keys("turn left");
-    term.wait_text("turn left");
-    term.keys("\r");
+    say(&mut term, "turn left");
     term.wait("the first", |s| row(s, "a1 ").contains("done"));
 
     // One is paused, and continues.

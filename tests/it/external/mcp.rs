@@ -8,7 +8,7 @@ use tiller_tool::shell::find_program;
 
 use crate::common::{KEY, Place, calls, poll, says};
 use crate::scenario::Model;
-use crate::screen::{say, words};
+use crate::screen::{say, type_in, words};
 
 /// A place with the scripted server in its workspace; `None`, with words, where there is no python3.
 pub(super) fn place(server: &ScriptServer) -> Option<Place> {
@@ -285,13 +285,11 @@ fn twenty_servers_do_not_delay_the_first_key() {
     place.config(&settings);
     let mut term: Term = place.term(&[], 118, 25);
     term.wait_text("ASK");
-    term.keys("find it");
-    term.wait_text("find it");
+    type_in(&mut term, "find it");
     assert!(!std::path::Path::new(&log).exists(), "no server is started before it is needed");
     term.keys("\r");
     // While they start, keys are drawn.
-    term.keys("meanwhile");
-    term.wait_text("meanwhile");
+    type_in(&mut term, "meanwhile");
     term.wait_text("All found.");
     let found = server.bodies()[1]["messages"].to_string();
     assert!(

@@ -15,7 +15,7 @@ use tiller_testkit::{Reply, Script, Term, Wire};
 
 use crate::common::{Place, Seed, TIMEOUT, at_work, let_pass, poll, signal, wait};
 use crate::scenario::Model;
-use crate::screen::{idle, say, shell_runs};
+use crate::screen::{idle, say, shell_runs, type_in};
 
 /// Time limit of an end. The promise is 2 s on an idle machine.
 const END: Duration = Duration::from_secs(30);
@@ -210,8 +210,7 @@ fn u5_stopped_and_let_go_on_in_every_state() {
         term.wait_text(back)
     };
     // With a draft; while text streams; while a question is open.
-    term.keys("a draft");
-    term.wait_text("a draft");
+    type_in(&mut term, "a draft");
     stop(&mut term, 1, "a draft");
     term.keys("\x15");
     term.wait_gone("a draft");

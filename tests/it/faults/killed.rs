@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
 use crate::common::{Place, Seed, TIMEOUT, at_work, json_lines, let_pass, poll, signal, wait};
-use crate::screen::{idle, say};
+use crate::screen::{idle, say, type_in};
 
 /// Trials without a screen, and with one; the long form has 1,000.
 const TRIALS: u32 = 42;
@@ -182,8 +182,7 @@ fn on_screen(trial: u32, delay: u64) {
     term.wait_text("Type what you want done");
     if trial == 0 {
         // With Enter, once the draft is on disk.
-        term.keys("write three files");
-        term.wait_text("write three files");
+        type_in(&mut term, "write three files");
         wait("the draft on disk", || state_holds(&place, &["write three files"]));
         term.keys("\r");
     } else {

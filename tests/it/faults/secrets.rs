@@ -166,7 +166,7 @@ fn x8_two_hundred_secrets_of_many_kinds_are_in_no_file_and_on_no_screen() {
     idle(&term);
     // Everything is drawn once, including folded parts.
     for keys in ["\x0f", "\x1b[1;5H", "\x1b[6~", "\x1b[6~", "\x1b[6~", "\x1b[6~", "\x1b[6~", "\x1b[1;5F"] {
-        term.send(&[keys]);
+        term.keys(keys);
     }
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);

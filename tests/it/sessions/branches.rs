@@ -1,19 +1,13 @@
 //! Two solutions of one task: try one, go back, try the other, compare both, and keep the best parts.
 
 use serde_json::json;
-use tiller_testkit::{Script, Term, Wire};
+use tiller_testkit::{Script, Wire};
 
 use crate::common::{Place, wait};
 use crate::scenario::Model;
 use crate::screen::{drafted, idle, say};
 
 const TEN: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
-
-fn command(term: &mut Term, line: &str) {
-    term.keys(line);
-    term.wait_text(line);
-    term.keys("\r");
-}
 
 /// The head other than `main`, from the export.
 fn branch(place: &Place) -> String {
@@ -121,7 +115,7 @@ fn story(inner: bool) {
     term.wait_text("Way b is done.");
     idle(&term);
 
-    command(&mut term, "/compare");
+    say(&mut term, "/compare");
     term.wait("the other branch", |s| {
         s.contains("Compare this branch with") && s.contains("▌ main  do it as A")
     });
@@ -137,7 +131,7 @@ fn story(inner: bool) {
     crate::common::let_deafness_pass();
     term.keys("!");
     term.wait_text("run on both:");
-    command(&mut term, "cat *.txt | tail -12; grep -q way a.txt");
+    say(&mut term, "cat *.txt | tail -12; grep -q way a.txt");
     term.wait("what it gave on each", |s| {
         s.contains("exit 0 after") && s.contains("exit 2 after") && s.contains("nine") && s.contains("two")
     });
@@ -155,16 +149,16 @@ fn story(inner: bool) {
     term.keys("q");
     term.wait_gone("   Messages   Command");
 
-    command(&mut term, "/undo");
+    say(&mut term, "/undo");
     wait("the file as it was", || place.read("shared.txt") == TEN.replace("2\n", "two\n"));
     term.wait_text("Undone: take files from main; shared.txt was restored");
-    command(&mut term, "/undo");
+    say(&mut term, "/undo");
     term.wait_text("Undone: take files from main; a.txt was restored");
     assert!(!place.work.join("a.txt").exists());
-    command(&mut term, "/redo");
+    say(&mut term, "/redo");
     term.wait_text("Redone: take files from main");
     assert!(place.work.join("a.txt").exists());
-    command(&mut term, "/ops");
+    say(&mut term, "/ops");
     term.wait("the log", |s| {
         s.contains("redo take files from main") && s.contains("fork") && s.contains("restore files: do it as")
     });

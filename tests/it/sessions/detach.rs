@@ -8,7 +8,7 @@ use tiller_testkit::{Script, Term, Wire};
 
 use crate::common::{Place, TILLER, TIMEOUT, at_work, let_pass, poll, signal, wait};
 use crate::scenario::Model;
-use crate::screen::{drafted, idle, say, shell_runs};
+use crate::screen::{drafted, idle, say, shell_runs, type_in};
 
 /// A model whose turn runs a command that waits for the file `go`, and then writes a text.
 fn model() -> (Model, Place) {
@@ -28,8 +28,7 @@ fn busy(model: &Model, place: &Place) -> Term {
     say(&mut term, "wait for go");
     wait("the command", || place.work.join("begun").exists());
     term.wait("a running command", shell_runs);
-    term.keys("half a draft");
-    term.wait_text("half a draft");
+    type_in(&mut term, "half a draft");
     term
 }
 

@@ -108,9 +108,7 @@ fn leave(cols: u16, lines: u16) {
     term.keys("\r");
     term.wait_text("what to keep:");
     let before = model.server.requests().len();
-    term.keys("the versions");
-    term.wait_text("the versions");
-    term.keys("\r");
+    say(&mut term, "the versions");
     term.wait_text("The summary of that branch was added.");
     let asked = model.server.requests()[before..].iter().any(|r| r.text().contains("the versions"));
     assert!(asked, "the instructions go to the summariser");

@@ -193,9 +193,7 @@ fn a_session_is_exported_from_the_tree() {
         term.keys("\x15");
         term.wait_gone("mend-the-sum.md");
         let name = format!("out.{ending}");
-        term.keys(&name);
-        term.wait_text(&name);
-        term.keys("\r");
+        say(&mut term, &name);
         crate::common::wait("the file", || {
             std::fs::read_to_string(place.work.join(&name))
                 .is_ok_and(|t| t.contains(holds) && t.contains("says one"))
@@ -208,9 +206,7 @@ fn a_session_is_exported_from_the_tree() {
     term.keys("\x15");
     term.wait_gone("mend-the-sum.md");
     let before = place.read("out.md");
-    term.keys("out.md");
-    term.wait_text("out.md");
-    term.keys("\r");
+    say(&mut term, "out.md");
     term.wait("why not", |s| s.contains("out.md") && s.contains("already"));
     assert_eq!(place.read("out.md"), before);
     // The exported file can be imported.

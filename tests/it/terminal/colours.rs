@@ -4,7 +4,7 @@ use tiller_testkit::Term;
 use vt100::Color;
 
 use crate::common::{Place, wait};
-use crate::screen::idle;
+use crate::screen::{idle, type_in};
 
 /// A light terminal with direct colours, as xterm answers.
 const LIGHT: &str = "\x1bP1$r0;48:2::1:2:3m\x1b\\\x1b]11;rgb:fcfc/fcfc/fbfb\x1b\\\x1b[?62;22c";
@@ -13,7 +13,8 @@ const PLAIN: &str = "\x1b[?1;2c";
 
 /// A screen that has asked its questions and has had no answer.
 fn asked(place: &Place) -> Term {
-    let term = place.term(&["demo"], 100, 30);
+    let at = place.user.join("sample");
+    let term = place.term(&["demo", "--at", at.to_str().unwrap()], 100, 30);
     wait("the last question", || String::from_utf8_lossy(&term.raw()).contains("\x1b[?u\x1b[c"));
     idle(&term);
     term
@@ -73,7 +74,6 @@ fn with_sixteen_colours_or_a_colour_setting_nothing_is_asked_that_is_known() {
     let mut term = asked(&place);
     assert!(!String::from_utf8_lossy(&term.raw()).contains("\x1bP$qm"), "it would print it");
     term.bytes(PLAIN.as_bytes());
-    term.keys("x");
-    term.wait_text("x");
+    type_in(&mut term, "x");
     assert_eq!(ground(&term), Color::Default);
 }

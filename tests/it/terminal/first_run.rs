@@ -6,7 +6,7 @@ use serde_json::json;
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Term, Wire};
 
 use crate::common::{Place, says, wait};
-use crate::screen::{idle, say};
+use crate::screen::{idle, say, type_in};
 
 /// A local server as people run it: a list of models, and an answer.
 fn local(models: &'static [&'static str]) -> ScriptServer {
@@ -46,8 +46,7 @@ fn a_server_is_tried_kept_and_gets_the_prompt_that_waited() {
     let mut term = too_early(&place, "what is on the table?");
     term.keys("2");
     term.wait_gone("Use the built-in demo model");
-    term.keys(&server.url());
-    term.wait_text(&server.url());
+    type_in(&mut term, &server.url());
     assert_eq!(server.count(), 0, "nothing is asked before the yes");
     term.keys("\r");
     // Several models: the person selects one; then the waiting message is sent by itself.

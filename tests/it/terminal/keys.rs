@@ -5,7 +5,7 @@ use tiller_testkit::{Script, Wire};
 
 use crate::common::{Place, poll, wait};
 use crate::scenario::Model;
-use crate::screen::{idle, say, shell_runs};
+use crate::screen::{idle, say, shell_runs, type_in};
 
 #[test]
 fn messages_that_wait_are_moved_changed_and_sent_in_their_order() {
@@ -22,8 +22,7 @@ fn messages_that_wait_are_moved_changed_and_sent_in_their_order() {
     say(&mut term, "wait for it");
     term.wait("a running command", shell_runs);
     for (n, text) in ["second thing", "third thing"].into_iter().enumerate() {
-        term.keys(text);
-        term.wait_text(text);
+        type_in(&mut term, text);
         term.keys("\t");
         term.wait_text(&format!("queue {}: {text}", n + 1));
     }
@@ -65,9 +64,7 @@ fn a_key_that_is_recorded_works_at_once_and_at_the_next_start() {
     term.wait_text("Type what you want done");
     term.keys("\x18K");
     term.wait("the list", |s| s.lines().last().is_some_and(|l| l.contains("Esc close")));
-    term.keys("help.open");
-    term.wait_text("help.open");
-    term.keys("\r");
+    say(&mut term, "help.open");
     term.wait_text("Press the key");
     // F9.
     term.keys("\x1b[20~");
@@ -108,8 +105,7 @@ fn what_waits_after_a_stop_goes_out_by_an_enter_alone() {
     term.wait_text("Type what you want done");
     say(&mut term, "wait for it");
     term.wait("a running command", shell_runs);
-    term.keys("which colour?");
-    term.wait_text("which colour?");
+    type_in(&mut term, "which colour?");
     term.keys("\t");
     term.wait_text("queue 1: which colour?");
     term.keys("\x1b");

@@ -7,7 +7,7 @@ use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
 use crate::common::{Place, at_work, finish, run, wait, wait_nothing_at_work};
 use crate::scenario::Model;
-use crate::screen::{answer, idle, say};
+use crate::screen::{answer, idle, say, type_in};
 
 fn place(model: &Model) -> Place {
     let mut place = Place::new();
@@ -170,8 +170,7 @@ fn a_model_is_set_up_in_plain_text() {
     term.wait_text("Assistant: It is brown.");
     term.wait_text("Done.");
     // Typed text is shown again.
-    term.keys("/help");
-    term.wait_text("/help");
+    type_in(&mut term, "/help");
     term.keys("\x03");
     // A second one counts within two seconds; a busy program may read it too late, and ask again.
     let asks = |s: &str| s.matches("Press Ctrl-C again to quit").count();

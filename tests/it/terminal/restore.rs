@@ -9,7 +9,7 @@ use tiller_testkit::{Reply, Script, Term, Wire};
 
 use crate::common::{Place, TILLER, TIMEOUT, at_work, let_pass, poll, signal, wait, wait_nothing_at_work};
 use crate::scenario::Model;
-use crate::screen::{idle, say, shell_runs};
+use crate::screen::{idle, say, shell_runs, type_in};
 
 /// Time limit of an end. The promise is 2 s on an idle machine.
 const END: Duration = Duration::from_secs(30);
@@ -119,8 +119,7 @@ fn u5_stopped_and_brought_back_it_draws_everything_anew() {
     let script = format!("set -m; '{TILLER}'; echo STOPPED; read x; fg >/dev/null; echo CODE $?");
     let mut term = Term::spawn(Path::new("/bin/bash"), &["-c", &script], &place.env, &place.work, 80, 24);
     term.wait_text("Type what you want done");
-    term.keys("my draft");
-    term.wait_text("my draft");
+    type_in(&mut term, "my draft");
     term.keys("\x1a");
     let screen = term.wait_text("STOPPED");
     assert!(!screen.contains("my draft"), "the shell has its own screen:\n{screen}");
@@ -210,8 +209,7 @@ fn u6_a_terminal_that_has_stalled_stops_no_turn() {
     model.reply(Reply::script(Wire::Anthropic, &script).paced(3));
     let mut term = place.term(&[], 118, 40);
     term.wait_text("Type what you want done");
-    term.keys("talk");
-    term.wait_text("talk");
+    type_in(&mut term, "talk");
     let stalled = term.stall();
     term.keys("\r");
     wait("the reply on disk", || place.run(&["sessions", "show", "last"]).stdout.contains("THE VERY END"));

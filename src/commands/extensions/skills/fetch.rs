@@ -93,7 +93,7 @@ pub(super) fn fetch(
     name: Option<&str>,
     stop: &Interrupt,
 ) -> Result<Candidate, Notice> {
-    let scratch = tempfile::Builder::new().prefix("tiller-pack-").tempdir();
+    let scratch = tiller_tool::shell::own_folder::make("pack");
     let scratch = scratch.map_err(|e| user(format!("There is no room for temporary files: {e}.")))?;
     let default = source.pack_name();
     // What the registry lists is called as it says.

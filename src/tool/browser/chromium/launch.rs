@@ -14,6 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::profile;
 use crate::browser::cdp::{Cdp, pipe};
 use crate::browser::outlet::NO_BYPASS;
+use crate::shell::own_folder;
 
 /// Longest time of a browser to end after it was asked to.
 const END: Duration = Duration::from_secs(3);
@@ -64,7 +65,7 @@ pub(crate) fn start(launch: &Launch<'_>) -> Result<Running, String> {
             (folder.to_owned(), None)
         }
         None => {
-            let made = tempfile::Builder::new().prefix("tiller-browser-").tempdir();
+            let made = own_folder::make("browser");
             let made = made.map_err(|e| format!("no folder for the browser's profile: {e}"))?;
             (made.path().to_owned(), Some(made))
         }

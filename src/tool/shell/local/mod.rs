@@ -7,7 +7,7 @@
 //! waiting: a process that still holds the output pipe afterwards runs in the background and never blocks a turn.
 
 pub(super) mod env_update;
-pub(crate) mod own_folder;
+pub mod own_folder;
 mod report;
 mod run;
 mod steering;
@@ -92,7 +92,7 @@ impl LocalShell {
         let program = environment::find("bash", &own)
             .or_else(|| environment::find("sh", &own))
             .ok_or(ShellError::Missing)?;
-        let dir = own_folder::make().map_err(system("a folder for the shell's pipes"))?;
+        let dir = own_folder::make("sh").map_err(system("a folder for the shell's pipes"))?;
         let exports = if start.exports.is_empty() {
             String::new()
         } else {

@@ -1,47 +1,59 @@
-//! The folder of a shell, that of the temporary files of confined commands, and those that a killed program left behind.
+//! Temporary folders of this program, and those that a killed program left behind.
 //!
 //! A folder names the process that made it, by number, start and the name space that both count in, so that a later
 //! one can tell whether its owner is gone: a container may share the temporary folder, and its processes are not seen
 //! here. Where processes cannot be looked up (not Linux) nothing is taken away.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
-use std::sync::Once;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 
 use crate::shell::processes::proc_fs;
 
-/// Of shells, and of temporary files.
-const SHELL: &str = "tiller-sh-";
-const SCRATCH: &str = "tiller-scratch-";
+/// The kinds: each is a word of the folder's name.
+const KINDS: &[&str] = &[
+    "browser", "code", "document", "draw", "meet", "pack", "plugin", "probe", "sandbox", "scratch", "sh",
+    "skill", "try",
+];
 /// Entries of the temporary folder that are looked at.
 const MOST: usize = 20_000;
 
-/// Makes one for a shell.
-pub(crate) fn make() -> std::io::Result<TempDir> {
-    named(SHELL)
+/// Makes one of this kind, for this user alone. It is removed when the value is dropped; after a kill, when the next process
+/// makes one beside it.
+///
+/// # Errors
+/// When the temporary folder cannot be written.
+pub fn make(kind: &str) -> std::io::Result<TempDir> {
+    make_in(kind, &tempfile::env::temp_dir())
 }
 
-/// Makes one for temporary files.
-pub(crate) fn scratch() -> std::io::Result<TempDir> {
-    named(SCRATCH)
-}
-
-/// The first in a process looks for old ones as well, beside what it does.
-fn named(prefix: &str) -> std::io::Result<TempDir> {
-    static SWEEP: Once = Once::new();
-    SWEEP.call_once(|| {
-        let sweep = || sweep(&tempfile::env::temp_dir());
-        // Without it they stay a while longer.
-        let _ = std::thread::Builder::new().name("sweep".into()).spawn(sweep);
-    });
+/// As [`make`], in this folder.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn make_in(kind: &str, place: &Path) -> std::io::Result<TempDir> {
+    debug_assert!(KINDS.contains(&kind), "{kind} would never be swept");
+    sweep_once(place);
     let start = proc_fs::stat(std::process::id().cast_signed()).map_or(0, |s| s.start);
     let space = space().unwrap_or_default();
     tempfile::Builder::new()
-        .prefix(&format!("{prefix}{}-{start}-{space}-", std::process::id()))
+        .prefix(&format!("tiller-{kind}-{}-{start}-{space}-", std::process::id()))
         .permissions(std::fs::Permissions::from_mode(0o700))
-        .tempdir()
+        .tempdir_in(place)
+}
+
+/// The first in a process looks for old ones as well, beside what it does.
+fn sweep_once(place: &Path) {
+    static SWEPT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if !swept.iter().any(|known| known == place) {
+        swept.push(place.to_owned());
+        let place = place.to_owned();
+        // Without it they stay a while longer.
+        let _ = std::thread::Builder::new().name("sweep".into()).spawn(move || sweep(&place));
+    }
 }
 
 /// The name space of process numbers that we are in.
@@ -72,7 +84,8 @@ fn sweep(temp: &Path) {
 
 /// Number and start of the process that made a folder of this name, and where these count.
 fn owner(name: &str) -> Option<((i32, u64), u64)> {
-    let rest = [SHELL, SCRATCH].iter().find_map(|prefix| name.strip_prefix(prefix))?;
+    let (kind, rest) = name.strip_prefix("tiller-")?.split_once('-')?;
+    KINDS.contains(&kind).then_some(())?;
     let mut parts = rest.splitn(4, '-');
     let (pid, start) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let space = parts.next()?.parse().ok()?;
@@ -107,7 +120,10 @@ mod tests {
         let at = temp.path();
         let here = space().unwrap();
         folder(at, &format!("tiller-sh-{dead}-77-{here}-abc"), 0o700);
-        folder(at, &format!("tiller-scratch-{dead}-77-{here}-abc"), 0o700);
+        for kind in KINDS {
+            folder(at, &format!("tiller-{kind}-{dead}-77-{here}-more"), 0o700);
+        }
+        folder(at, &format!("tiller-other-{dead}-77-{here}-abc"), 0o700);
         folder(at, &format!("tiller-scratch-{}-{}-{here}-live", me.pid, me.start), 0o700);
         folder(at, "tiller-scratch-Xy12ab", 0o700);
         folder(at, &format!("tiller-sh-{}-{}-{here}-live", me.pid, me.start), 0o700);
@@ -128,6 +144,7 @@ mod tests {
         left.sort();
         let mut want = vec![
             "precious".to_owned(),
+            format!("tiller-other-{dead}-77-{here}-abc"),
             "tiller-sh-0-0-0-x".into(),
             format!("tiller-sh-{dead}-77-{}-far", here + 1),
             format!("tiller-sh-{dead}-77-{here}-file"),
@@ -145,7 +162,8 @@ mod tests {
 
     #[test]
     fn a_folder_names_its_owner() {
-        for made in [make().unwrap(), scratch().unwrap()] {
+        let temp = tempfile::tempdir().unwrap();
+        for made in [make("sh").unwrap(), make_in("scratch", temp.path()).unwrap()] {
             assert_eq!(
                 std::fs::metadata(made.path()).unwrap().mode() & 0o777,
                 0o700,

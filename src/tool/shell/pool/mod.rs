@@ -164,7 +164,7 @@ impl ShellPool {
     pub(crate) fn scratch(&self) -> Result<PathBuf, ShellError> {
         let mut confined = lock(&self.confined);
         if confined.scratch.is_none() {
-            let made = own_folder::scratch();
+            let made = own_folder::make("scratch");
             confined.scratch = Some(made.map_err(ShellError::system("a folder for temporary files"))?);
         }
         Ok(confined.scratch.as_ref().map(|dir| dir.path().to_owned()).unwrap_or_default())

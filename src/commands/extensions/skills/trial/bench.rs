@@ -69,7 +69,7 @@ impl Bench<'_> {
 
     /// One run in a copy of the folder.
     fn one(&self, prompt: &str, with: bool, limit: f64) -> Result<Run, Notice> {
-        let tmp = tempfile::Builder::new().prefix("tiller-try-").tempdir();
+        let tmp = tiller_tool::shell::own_folder::make("try");
         let tmp = tmp.map_err(|e| user(format!("There is no room for temporary files: {e}.")))?;
         // Programs and rules see the real path.
         let root = tmp.path().canonicalize().map_err(|e| user(format!("{}: {e}.", tmp.path().display())))?;

@@ -16,7 +16,7 @@ pub(super) struct FrozenSkill {
 impl FrozenSkill {
     /// An empty folder of this name.
     fn new(name: &str) -> Result<Self, String> {
-        let tmp = tempfile::Builder::new().prefix("tiller-skill-").tempdir();
+        let tmp = tiller_tool::shell::own_folder::make("skill");
         let tmp = tmp.map_err(|e| format!("there is no room for temporary files: {e}"))?;
         let folder = tmp.path().join(name);
         std::fs::create_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
