@@ -96,16 +96,16 @@ fn w19_the_feed_tells_the_persons_edits_from_those_of_a_command_that_runs() {
     }
     command.written_by_others(&b.path("both"));
     std::fs::write(b.path("mine"), "x").unwrap();
-    std::fs::create_dir(b.path("many")).unwrap();
-    for n in 0..200 {
-        std::fs::write(b.path("many").join(n.to_string()), "x").unwrap();
-    }
     for (name, who) in [
         ("made", Who::Shell { agent: agent.clone() }),
         ("both", Who::Shell { agent: agent.clone() }),
         ("mine", Who::You),
     ] {
         assert_eq!(b.who(name), who, "{name}");
+    }
+    std::fs::create_dir(b.path("many")).unwrap();
+    for n in 0..200 {
+        std::fs::write(b.path("many").join(n.to_string()), "x").unwrap();
     }
     let many = || {
         let seen = lock(&b.seen);

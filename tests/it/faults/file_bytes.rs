@@ -44,7 +44,8 @@ fn w15_what_a_command_changed_before_a_kill_is_the_agents_work() {
     // No witness is left that saw who wrote what.
     let said = format!("{}{}", done.stdout, done.stderr);
     let (_, folder) = said.split_once("is kept for 30 days in ").unwrap_or_else(|| panic!("{done:?}"));
-    let folder = std::path::Path::new(folder.lines().next().unwrap().split(';').next().unwrap());
+    let folder = folder.lines().next().unwrap().split(';').next().unwrap().trim_end_matches('.');
+    let folder = std::path::Path::new(folder);
     for (kept, text) in [("old.txt", "old\nmore\nmine\n"), ("d/made.txt", "one\n")] {
         assert_eq!(std::fs::read_to_string(folder.join(kept)).unwrap(), text, "{kept}");
     }

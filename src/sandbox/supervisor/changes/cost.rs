@@ -50,7 +50,7 @@ fn work(place: &Place) -> Vec<Work> {
     ]
 }
 
-/// What a run has cost: its time, and that of all processors, of this process and its children.
+/// Cost of a run: its time, and that of all processors for this process and its children.
 #[derive(Clone, Copy)]
 struct Cost {
     wall: Duration,
