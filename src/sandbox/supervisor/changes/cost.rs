@@ -10,9 +10,9 @@ use crate::policy::Profile;
 use crate::testing::{Place, methods};
 
 /// Rounds, of which the fastest counts: other programs only make one slower.
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 4;
 /// Files of the C program that is built.
-const UNITS: usize = 150;
+const UNITS: usize = 40;
 
 /// A kind of work: its name, and a script that leaves the folder as it was for the next round.
 type Work = (&'static str, String);
@@ -38,7 +38,7 @@ fn work(place: &Place) -> Vec<Work> {
     std::fs::write(folder.join("Makefile"), makefile).unwrap();
     let file = "n=0; while [ $n -lt 3000 ]; do printf content > made/$n; n=$((n+1)); done";
     vec![
-        ("make of 150 files of C", "make -s -j2 && make -s clean".into()),
+        ("make of 40 files of C", "make -s -j2 && make -s clean".into()),
         ("3,000 files written by a shell", format!("mkdir made; {file}; rm -r made")),
         (
             "git: 3,000 files committed and checked out",
