@@ -41,21 +41,19 @@ impl CopiesApart {
     }
 }
 
-impl Shadow {
-    /// Writes these states of files to a new folder of the store.
-    pub(super) fn keep_apart(&self, files: &[(PathBuf, Entry)]) -> Result<Option<CopiesApart>> {
-        if files.is_empty() {
-            return Ok(None);
-        }
-        let all = self.place.dir.join(FOLDER);
-        let folder = kept_folder(&all, self.clock.now()).map_err(at(&all))?;
-        for (path, entry) in files {
-            let copy = folder.join(path);
-            let data = self.objects.read(&entry.id, Sort::Content)?;
-            self.steps.at("keep apart").and_then(|()| write(&copy, &data)).map_err(at(&copy))?;
-        }
-        Ok(Some(CopiesApart { folder, paths: files.iter().map(|(path, _)| path.clone()).collect() }))
+/// Writes these states of files to a new folder of the store.
+pub(super) fn keep_apart(shadow: &Shadow, files: &[(PathBuf, Entry)]) -> Result<Option<CopiesApart>> {
+    if files.is_empty() {
+        return Ok(None);
     }
+    let all = shadow.place.dir.join(FOLDER);
+    let folder = kept_folder(&all, shadow.clock.now()).map_err(at(&all))?;
+    for (path, entry) in files {
+        let copy = folder.join(path);
+        let data = shadow.objects.read(&entry.id, Sort::Content)?;
+        shadow.steps.at("keep apart").and_then(|()| write(&copy, &data)).map_err(at(&copy))?;
+    }
+    Ok(Some(CopiesApart { folder, paths: files.iter().map(|(path, _)| path.clone()).collect() }))
 }
 
 fn write(copy: &Path, data: &[u8]) -> io::Result<()> {

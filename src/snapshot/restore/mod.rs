@@ -130,7 +130,7 @@ impl Shadow {
         }
         drop(now);
         batch.finish()?;
-        let apart = self.keep_apart(&apart)?;
+        let apart = kept::keep_apart(self, &apart)?;
         let fates = self.carry_out(&lock, before.id, plan.to, &ops)?;
         let mut touched: Vec<Vec<u8>> = ops.iter().map(|op| op.path.clone()).collect();
         // A path that is not covered does not become covered by name because a restore named it.

@@ -12,7 +12,7 @@ use crate::supervisor::walk::Entry;
 
 mod closings;
 #[cfg(test)]
-mod cost;
+mod cost_tests;
 #[cfg(test)]
 mod tests;
 
