@@ -9,6 +9,7 @@ use tiller_engine::{StaleFile, StaleFiles, WatchReport, WatchSink};
 use tiller_protocol::lock;
 use tiller_protocol::{AgentId, Clock, Who};
 use tiller_tool::cx::SeenFile;
+use tiller_tool::shell::Witness;
 use tiller_watch::workspace::{Config, Report, Watcher};
 
 /// See [`tiller_engine::Watcher`].
@@ -70,8 +71,8 @@ impl tiller_engine::Watcher for Watch {
         self.with(|w| w.wrote(paths, &Who::Agent { agent: agent.clone() }));
     }
 
-    fn command(&self, agent: &AgentId, what: &str, running: bool) {
-        self.with(|w| w.shell_running(agent, what, running));
+    fn command(&self, agent: &AgentId, what: &str, witness: Option<&Witness>, running: bool) {
+        self.with(|w| w.shell_running(agent, what, witness, running));
     }
 
     fn has_changes(&self, agent: &AgentId) -> bool {

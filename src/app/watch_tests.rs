@@ -2,6 +2,7 @@ use std::time::Instant;
 
 use tiller_engine::Watcher as _;
 use tiller_protocol::{FileChange, SystemClock};
+use tiller_tool::shell::{FileMark, Left};
 
 use super::*;
 
@@ -72,10 +73,48 @@ fn the_person_the_agent_and_its_commands_are_told_apart() {
     std::fs::write(&edited[0], "x").unwrap();
     b.watch.wrote(&agent, &edited);
     assert_eq!(b.who("edited"), Who::Agent { agent: agent.clone() });
-    b.watch.command(&agent, "make", true);
+    b.watch.command(&agent, "make", None, true);
     std::fs::write(b.path("made"), "x").unwrap();
-    b.watch.command(&agent, "make", false);
+    b.watch.command(&agent, "make", None, false);
     assert_eq!(b.who("made"), Who::Shell { agent });
+}
+
+/// W19: beside a command whose supervisors see what it changes, the person's edits are theirs, one file or many at once.
+#[test]
+fn w19_the_feed_tells_the_persons_edits_from_those_of_a_command_that_runs() {
+    let b = Bench::new();
+    let (agent, witness) = (AgentId::main(), Witness::default());
+    witness.begin(std::time::SystemTime::now());
+    let command = tiller_tool::shell::CommandWatch::default();
+    command.attend(&witness);
+    command.sees_changes();
+    b.watch.command(&agent, "make", Some(&witness), true);
+    for name in ["made", "both"] {
+        std::fs::write(b.path(name), "x").unwrap();
+        let mark = FileMark::of(&b.path(name)).unwrap();
+        command.changed(&b.path(name), Left::File(mark), None);
+    }
+    command.written_by_others(&b.path("both"));
+    std::fs::write(b.path("mine"), "x").unwrap();
+    for (name, who) in [
+        ("made", Who::Shell { agent: agent.clone() }),
+        ("both", Who::Shell { agent: agent.clone() }),
+        ("mine", Who::You),
+    ] {
+        assert_eq!(b.who(name), who, "{name}");
+    }
+    std::fs::create_dir(b.path("many")).unwrap();
+    for n in 0..200 {
+        std::fs::write(b.path("many").join(n.to_string()), "x").unwrap();
+    }
+    let many = || {
+        let seen = lock(&b.seen);
+        let below = seen.iter().flat_map(|s| &s.changes).filter(|c| c.path.starts_with("many"));
+        below.map(|c| (c.who.clone(), c.count)).collect::<Vec<_>>()
+    };
+    b.until("all files", || many().iter().map(|(_, count)| count).sum::<u64>() >= 200);
+    assert!(many().iter().all(|(who, _)| *who == Who::You), "{:?}", many());
+    b.watch.command(&agent, "make", Some(&witness), false);
 }
 
 #[test]
@@ -113,7 +152,7 @@ fn what_changed_while_a_command_ran_is_told_with_the_command_also_where_the_feed
     let seen: HashMap<PathBuf, SeenFile> = ["a", "quiet"].iter().map(|n| (b.path(n), known("1\n"))).collect();
     assert_eq!(b.watch.stale(&agent, &seen), StaleFiles::default(), "both are as it knows them");
     b.watch.mute("quiet");
-    b.watch.command(&agent, "cargo test", true);
+    b.watch.command(&agent, "cargo test", None, true);
     // The author is the person or the command.
     std::fs::write(b.path("quiet"), "2\n2\n").unwrap();
     std::fs::write(b.path("a"), "2\n").unwrap();
@@ -126,7 +165,7 @@ fn what_changed_while_a_command_ran_is_told_with_the_command_also_where_the_feed
         let told = told.borrow();
         ["a", "quiet"].iter().all(|n| told.iter().any(|f| f.path == *n))
     });
-    b.watch.command(&agent, "cargo test", false);
+    b.watch.command(&agent, "cargo test", None, false);
     let during: Vec<_> = told.borrow().iter().map(|f| f.during.clone()).collect();
     assert!(during.iter().all(|d| d.as_deref() == Some("cargo test")), "{:?}", told.borrow());
     let mut lines: Vec<_> = told.borrow().iter().map(|f| (f.path.clone(), f.lines)).collect();

@@ -68,6 +68,7 @@ pub use objects::settle::PendingFlush;
 pub use pack::join::{JoinReport, join_store};
 pub use report::{CostReason, Limits, Mode, NAMED_BYTES, Reason, Snapshot, Uncovered};
 pub use restore::goal::{Goal, RecoveryReport, SkipReason, SkippedPath, Step};
+pub use restore::kept::{CopiesApart, kept_folder};
 pub use restore::plan::{Conflict, Item, Plan};
 pub use restore::{Answer, RestoreResult};
 pub use shadow::Shadow;

@@ -52,13 +52,7 @@ fn take(
     }
     let whole = |path: &str| parts.iter().any(|p| p.path == path && p.hunk.is_none());
     let select = Some(wanted.keys().map(|p| tiller_protocol::names::path(p)).collect());
-    let plan = shadow.plan(&Goal {
-        to: states.right,
-        base: states.right,
-        steps: Vec::new(),
-        select,
-        mixed: Vec::new(),
-    })?;
+    let plan = shadow.plan(&Goal { select, ..Goal::back(states.right, Vec::new()) })?;
     let (mut answers, mut nots) = (BTreeMap::new(), Vec::new());
     for item in &plan.items {
         let path = back::shown(&item.diff.path);

@@ -91,9 +91,9 @@ fn one(
         return Ok(None);
     }
     let mut files = back::named(&changes);
-    if note.paths.is_none() && changes.len() <= witnessed::KEPT {
-        // Nobody saw what a command changed until it was cut off, and who changed what afterwards.
-        witnessed::mark_all(&mut files);
+    if note.paths.is_none() {
+        // No witness is left of what the command changed until it was cut off, nor of changes afterwards.
+        witnessed::mark_unseen(&mut files);
     }
     let row = StepRow {
         id: 0,

@@ -18,7 +18,7 @@ pub(crate) fn handle(core: &mut Core, msg: FilesMsg) {
         FilesMsg::FilesRequest(asked) => by_tool::files_asked(core, asked),
         FilesMsg::Notices => record::files_words(core),
         FilesMsg::TurnChanged(report) => ended::turn_changed(core, *report),
-        FilesMsg::Unkept(changes) => record::unkept(core, &changes),
+        FilesMsg::Unkept(session, changes) => record::unkept(core, session, &changes),
         FilesMsg::Touched(files) => core.child_driver().files_found(files),
     }
 }

@@ -34,8 +34,8 @@ pub(crate) enum FilesMsg {
     Touched(Vec<String>),
     /// The changes of a turn that has ended.
     TurnChanged(Box<TurnReport>),
-    /// Files that a call changed and whose content before it is not kept.
-    Unkept(Vec<UnkeptChange>),
+    /// Files that a call of this session changed and whose content before it is not kept.
+    Unkept(SessionId, Vec<UnkeptChange>),
 }
 
 /// What a turn changed.

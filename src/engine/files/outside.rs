@@ -1,19 +1,16 @@
 //! Files that a tool writes and no checkpoint covers: those outside of the workspace, and those inside that a snapshot
 //! passes over (on another disk, in a bare repository). A copy of each is kept before the call, beside the snapshots.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use tiller_protocol::Time;
-use tiller_snapshot::{NAMED_BYTES, Shadow, Snapshot, SnapshotError, State};
+use tiller_snapshot::{NAMED_BYTES, Shadow, Snapshot, SnapshotError, State, kept_folder};
 
 use crate::files::restore::back::shown;
 
-/// A copy is deleted when it is older and another one is made.
-const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The folder, in the folder of the snapshots.
 const FOLDER: &str = "outside";
 
@@ -90,34 +87,13 @@ pub(super) fn keep(
             |e: io::Error| SnapshotError::Io { path: path.clone(), detail: format!("no copy was made: {e}") };
         let folder = match &folder {
             Some(folder) => folder,
-            None => folder.insert(new_folder(&store.join(FOLDER), now).map_err(fail)?),
+            None => folder.insert(kept_folder(&store.join(FOLDER), now).map_err(fail)?),
         };
         let copy = folder.join(out.len().to_string()).join(path.file_name().unwrap_or_default());
         copy_to(&path, &copy).map_err(fail)?;
         out.push(OldFile { path, copy, place });
     }
     Ok(out)
-}
-
-/// A folder of its own for one call. Folders of old calls are deleted.
-fn new_folder(all: &Path, now: Time) -> io::Result<PathBuf> {
-    DirBuilder::new().recursive(true).mode(0o700).create(all)?;
-    let oldest = now.millis().saturating_sub(i64::try_from(AGE.as_millis()).unwrap_or(i64::MAX));
-    for item in fs::read_dir(all)?.flatten() {
-        let made = item.file_name().to_str().and_then(|n| n.split('-').next()?.parse::<i64>().ok());
-        if made.is_some_and(|made| made < oldest) {
-            let _ = fs::remove_dir_all(item.path());
-        }
-    }
-    for n in 0..1000 {
-        let folder = all.join(format!("{}-{n}", now.millis()));
-        match DirBuilder::new().mode(0o700).create(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// Copies a file, by sharing its blocks where the file system can. The copy is on the disk before this returns.

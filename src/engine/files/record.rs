@@ -20,7 +20,7 @@ use crate::core::saves::{After, Then};
 use crate::files::msg::{CallScope, FilesMsg, KeptState, NotKept, PendingState, PendingStep, StateBefore};
 use crate::files::outside::OldFile;
 use crate::files::restore::back;
-use crate::files::witnessed;
+use crate::files::witnessed::{self, Doubts};
 use crate::files::written::Recorded;
 use crate::lock::lock;
 
@@ -28,8 +28,6 @@ use crate::lock::lock;
 const UNNEEDED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Time limit for recording the last states.
 const LAST: Duration = Duration::from_secs(1);
-/// Files that a notice names.
-const NAMED: usize = 5;
 
 fn look(shadow: &mut tiller_snapshot::Shadow, what: &CallScope) -> Result<Snapshot, SnapshotError> {
     match what {
@@ -102,7 +100,7 @@ pub(crate) fn after(keeper: &Keeper, before: StateBefore) -> PendingStep {
             CallScope::All if seen.id != before.id => s.unkept(before.id, seen.id)?,
             CallScope::All | CallScope::Paths(_) => Vec::new(),
         };
-        let mut unknown = Vec::new();
+        let mut doubts = Doubts::default();
         let (after, mut files) = match &before.what {
             CallScope::Paths(paths) => {
                 let paths: Vec<PathBuf> = paths.iter().filter_map(|p| s.relative(p)).collect();
@@ -116,8 +114,7 @@ pub(crate) fn after(keeper: &Keeper, before: StateBefore) -> PendingStep {
                 let mut doings = lock(&doings);
                 let (session, began) = (before.watched.session, before.began);
                 let own = changed.into_iter().filter(|d| !doings.others(session, d, began)).collect();
-                let took = seen.time.millis().saturating_sub(began.millis());
-                let sorted = witnessed::sort(s, before.witness.as_ref(), own, took);
+                let sorted = witnessed::sort(s, before.witness.as_ref(), own);
                 let after = match sorted.others.is_empty() {
                     true => seen,
                     false => s.without(before.id, seen, &sorted.others)?,
@@ -126,14 +123,14 @@ pub(crate) fn after(keeper: &Keeper, before: StateBefore) -> PendingStep {
                 if before.witness.as_ref().is_some_and(Witness::is_complete) {
                     doings.wrote(session, &sorted.own, after.time);
                 }
-                unknown = sorted.both;
+                doubts = sorted.doubts;
                 (after, sorted.own)
             }
         };
         before.watched.own(&after);
-        witnessed::put_first(&mut files, &unknown);
+        doubts.put_first(&mut files);
         let mut files = back::named(&files);
-        witnessed::mark(&mut files, &unknown);
+        doubts.mark(&mut files);
         Ok(KeptState {
             others: before.others,
             before: Some(before.id),
@@ -259,7 +256,7 @@ pub(crate) fn record(
         match kept {
             Ok(KeptState { others, before, began, after, files, unkept, open }) => {
                 let lost: Vec<UnkeptChange> = unkept.into_iter().filter(UnkeptChange::is_loss).collect();
-                let lost = (!lost.is_empty()).then(|| Msg::Files(FilesMsg::Unkept(lost)));
+                let lost = (!lost.is_empty()).then(|| Msg::Files(FilesMsg::Unkept(session, lost)));
                 let lost = lost.and_then(|message| send_now(&tx, message));
                 // A call that changed nothing is no step.
                 let own = (before != Some(after.id)).then(|| StepRow {
@@ -297,16 +294,19 @@ pub(crate) fn record(
     });
 }
 
-/// Names the files that a call changed and that no restore brings back.
-pub(crate) fn unkept(core: &Core, changes: &[UnkeptChange]) {
-    let some: Vec<String> = changes.iter().take(NAMED).map(back::unkept).collect();
-    let more = changes.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+/// Names the files that a call changed and that no restore brings back. The conversation keeps it for those who open it later.
+pub(crate) fn unkept(core: &mut Core, session: SessionId, changes: &[UnkeptChange]) {
+    let Some(files) = back::unkept_files(changes) else { return };
     let text = format!(
-        "A command changed files that checkpoints do not cover, so undo cannot restore them: {}{more}",
-        some.join(", ")
+        "A command changed files that checkpoints do not cover, so undo cannot restore them: {files}"
     );
-    core.notice(Notice::new(NoticeKind::Info, core.redact(&text)));
+    let text = core.redact(&text);
+    core.notice(Notice::new(NoticeKind::Info, text.clone()));
+    if session == core.session.id && !core.session.read_only {
+        let entry = core.session.grow(&core.services, EntryBody::Note { text });
+        let append = core.append().entries(vec![entry]);
+        core.save(append, Vec::new(), Then::Nothing);
+    }
 }
 
 /// Shows once that the states of files cannot be kept, and why.
@@ -374,7 +374,14 @@ fn finished_restore(core: &mut Core, done: CompletedRestore) {
 pub(crate) fn finish_restore(core: &mut Core) {
     let Some(keeper) = core.services.snapshots.workspace.clone().filter(Keeper::interrupted) else { return };
     let (tx, watched) = (core.tx.clone(), watched(core));
-    core.spawn(async move {
+    let (writing, recorded) = Recorded::begin();
+    let before = core.files.recorded.replace(recorded);
+    core.files.keeping.spawn(async move {
+        // Dropped when the rows are written, or will never be.
+        let _writing = writing;
+        if let Some(before) = before {
+            before.wait().await;
+        }
         let credit = keeper.run(move |s| {
             if !s.cut_calls().is_empty() {
                 let now = s.snapshot()?;

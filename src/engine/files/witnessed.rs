@@ -12,35 +12,30 @@ use tiller_tool::shell::{FileMark, Whose, Witness};
 
 use super::restore::back;
 
-/// Milliseconds. Within less a file is hardly edited beside a command that no supervisor sees.
-const UNWATCHED: i64 = 2_000;
-/// Files of such a command that a restore keeps beside what it writes. Of one that changes more, the state before the restore
-/// keeps them.
-pub(super) const KEPT: usize = 50;
-
 /// The changes of the files while a command ran.
 #[derive(Debug, Default)]
 pub(super) struct SortedChanges {
     /// The command made them, those in `both` included.
     pub(super) own: Vec<FileDiff>,
     pub(super) others: Vec<PathBuf>,
-    /// The command touched these files, and others may have.
-    pub(super) both: Vec<PathBuf>,
+    pub(super) doubts: Doubts,
 }
 
-/// Sorts changes by what `witness` saw. Where it did not see everything, they are all the command's; those of one that `took`
-/// long, in milliseconds, may be those of others as well.
-pub(super) fn sort(
-    shadow: &Shadow,
-    witness: Option<&Witness>,
-    changed: Vec<FileDiff>,
-    took: i64,
-) -> SortedChanges {
+/// Files that others may have changed too while a step of the session did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Doubts {
+    /// The command touched these files, and others may have: a restore keeps what stands there beside each.
+    pub(crate) both: Vec<PathBuf>,
+    /// No witness saw who wrote them: a restore keeps what stands there in a folder of the store. The empty path: all files.
+    pub(crate) unseen: Vec<PathBuf>,
+}
+
+/// Sorts changes by what `witness` saw. Where it did not see everything, all may be the command's, and those of others as well.
+pub(super) fn sort(shadow: &Shadow, witness: Option<&Witness>, changed: Vec<FileDiff>) -> SortedChanges {
     let Some(witness) = witness.filter(|witness| witness.is_complete()) else {
-        let unknown = witness.is_some() && took >= UNWATCHED && changed.len() <= KEPT;
-        let paths = changed.iter().map(|diff| diff.path.clone());
-        let both = if unknown { paths.collect() } else { Vec::new() };
-        return SortedChanges { own: changed, both, ..SortedChanges::default() };
+        let unseen = changed.iter().map(|diff| diff.path.clone()).collect();
+        let doubts = Doubts { unseen, ..Doubts::default() };
+        return SortedChanges { own: changed, doubts, ..SortedChanges::default() };
     };
     // As the kernel names the files, which is what supervisors see.
     let folder = shadow.workspace();
@@ -52,7 +47,11 @@ pub(super) fn sort(
             // An empty folder holds nothing of anyone's.
             Whose::Others if !is_folder(&diff) => sorted.others.push(diff.path),
             Whose::Both => {
-                sorted.both.push(diff.path.clone());
+                sorted.doubts.both.push(diff.path.clone());
+                sorted.own.push(diff);
+            }
+            Whose::Unsure => {
+                sorted.doubts.unseen.push(diff.path.clone());
                 sorted.own.push(diff);
             }
             Whose::Call | Whose::Others => sorted.own.push(diff),
@@ -66,30 +65,53 @@ fn is_folder(diff: &FileDiff) -> bool {
     folder(diff.before) && folder(diff.after)
 }
 
-/// Puts these paths first where a row names only some: those beyond are not marked.
-pub(crate) fn put_first(changes: &mut [FileDiff], paths: &[PathBuf]) {
-    if changes.len() > back::NAMED && !paths.is_empty() {
-        let paths: HashSet<&PathBuf> = paths.iter().collect();
-        changes.sort_by_key(|diff| !paths.contains(&diff.path));
+impl Doubts {
+    /// Returns what is marked in a list.
+    pub(crate) fn of(files: &[StepFile]) -> Self {
+        let mut doubts = Self::default();
+        doubts.add(files);
+        doubts
+    }
+
+    /// Adds what is marked in a list.
+    pub(crate) fn add(&mut self, files: &[StepFile]) {
+        let marked =
+            |by: By| files.iter().filter(move |f| f.by.as_ref() == Some(&by)).map(|f| names::path(&f.path));
+        self.both.extend(marked(By::Unknown));
+        let before = self.unseen.len();
+        self.unseen.extend(marked(By::Unseen));
+        if self.unseen.len() > before && files.len() >= back::NAMED {
+            // The list names only some of them.
+            self.unseen.push(PathBuf::new());
+        }
+    }
+
+    /// Marks them in a list.
+    pub(crate) fn mark(&self, files: &mut [StepFile]) {
+        let set = |paths: &[PathBuf]| -> HashSet<String> { paths.iter().map(|p| back::shown(p)).collect() };
+        let (both, unseen) = (set(&self.both), set(&self.unseen));
+        let all = unseen.contains("");
+        for file in files {
+            if both.contains(&file.path) {
+                file.by = Some(By::Unknown);
+            } else if all || unseen.contains(&file.path) {
+                file.by = Some(By::Unseen);
+            }
+        }
+    }
+
+    /// Puts the files of both first where a list names only some: those beyond are not marked.
+    pub(crate) fn put_first(&self, changes: &mut [FileDiff]) {
+        if changes.len() > back::NAMED && !self.both.is_empty() {
+            let paths: HashSet<&PathBuf> = self.both.iter().collect();
+            changes.sort_by_key(|diff| !paths.contains(&diff.path));
+        }
     }
 }
 
-/// Marks these paths in a list: others may have changed them too.
-pub(crate) fn mark(files: &mut [StepFile], paths: &[PathBuf]) {
-    let paths: HashSet<String> = paths.iter().map(|path| back::shown(path)).collect();
-    for file in files.iter_mut().filter(|file| paths.contains(&file.path)) {
-        file.by = Some(By::Unknown);
-    }
-}
-
-/// The paths of a list that others may have changed too.
-pub(crate) fn marked(files: &[StepFile]) -> impl Iterator<Item = PathBuf> {
-    files.iter().filter(|file| file.by == Some(By::Unknown)).map(|file| names::path(&file.path))
-}
-
-/// Marks all paths of a list.
-pub(crate) fn mark_all(files: &mut [StepFile]) {
-    files.iter_mut().for_each(|file| file.by = Some(By::Unknown));
+/// Marks all files of a list: no witness saw who wrote them.
+pub(crate) fn mark_unseen(files: &mut [StepFile]) {
+    files.iter_mut().for_each(|file| file.by = Some(By::Unseen));
 }
 
 #[cfg(test)]
@@ -97,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_both_are_marked_however_many_changed() {
+    fn files_in_doubt_are_marked_however_many_changed() {
         let diff = |n: usize| FileDiff {
             path: format!("f{n:05}").into(),
             change: tiller_snapshot::Change::Modified,
@@ -105,10 +127,18 @@ mod tests {
             after: None,
         };
         let mut changes: Vec<FileDiff> = (0..=back::NAMED).map(diff).collect();
-        let both = [changes[back::NAMED].path.clone()];
-        put_first(&mut changes, &both);
+        let both = Doubts { both: vec![changes[back::NAMED].path.clone()], ..Doubts::default() };
+        both.put_first(&mut changes);
         let mut named = back::named(&changes);
-        mark(&mut named, &both);
-        assert_eq!(marked(&named).collect::<Vec<_>>(), both);
+        both.mark(&mut named);
+        assert_eq!(Doubts::of(&named), both);
+
+        let unseen = changes.iter().map(|diff| diff.path.clone()).collect();
+        Doubts { unseen, ..Doubts::default() }.mark(&mut named);
+        let doubts = Doubts::of(&named);
+        assert!(doubts.unseen.contains(&PathBuf::new()), "those that are not named too");
+        let mut other = [StepFile::new("beyond", tiller_protocol::ChangeKind::Modified)];
+        doubts.mark(&mut other);
+        assert_eq!(other[0].by, Some(By::Unseen));
     }
 }

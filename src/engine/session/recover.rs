@@ -62,6 +62,8 @@ pub(crate) fn recover(core: &mut Core, running: Option<Running>, asks: &[Ask]) {
     core.save(append, Vec::new(), Then::Nothing);
     let what = running.map_or_else(|| "its last turn".to_owned(), |r| r.what);
     core.session.interrupted = Some(what.clone());
+    crate::files::record::finish_restore(core);
+    crate::files::turn::ended::turn_cut(core);
     let notice = Notice::new(NoticeKind::Info, format!("this session was interrupted: {what}"))
         .hint("continue to resume where it stopped");
     core.notice(notice);

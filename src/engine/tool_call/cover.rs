@@ -1,13 +1,10 @@
 //! Keeps the files before a call, so that its changes can be undone, and handles the failure to do so.
 
-use std::time::SystemTime;
-
 use tiller_permit::Verdict;
 use tiller_protocol::ask::Risk;
 use tiller_protocol::{Access, AskBody, Touch};
 use tiller_snapshot::SnapshotError;
 use tiller_tool::CommandProfile;
-use tiller_tool::shell::Witness;
 
 use super::{CallTask, failed};
 use crate::core::msg::Msg;
@@ -39,7 +36,7 @@ impl CallTask {
             (_, true) => return None,
         };
         if let Some(keeper) = &self.services.snapshots.workspace {
-            let witness = matches!(what, CallScope::All).then(|| self.witness());
+            let witness = matches!(what, CallScope::All).then(|| self.cx.witness.clone());
             let before = record::before(keeper, what, self.files.watched.clone(), self.step_call()).await;
             return Some(before.map(|mut before| {
                 before.witness = witness;
@@ -57,12 +54,6 @@ impl CallTask {
         }
         let copies = record::copy(keeper, paths).await;
         Some(copies.map(|copies| CallBackup { before: None, copies }))
-    }
-
-    /// Returns the witness of the changes of its programs, for a new run of it.
-    fn witness(&self) -> Witness {
-        self.cx.witness.begin(SystemTime::now());
-        self.cx.witness.clone()
     }
 
     /// Whether it runs a script.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use tiller_permit::CallReach;
@@ -300,6 +300,9 @@ impl CallTask {
         }
         self.keep_before().await;
         let running = self.before_unconfined_program().await;
+        if self.tool.touch() == Touch::Execute && !self.is_covered() {
+            self.cx.witness.begin(SystemTime::now());
+        }
         // The first snapshot of a large folder takes seconds: an interrupt does not wait for it.
         let before = tokio::select! {
             before = self.files_before() => before.transpose(),
@@ -315,7 +318,7 @@ impl CallTask {
         let runs = self.tool.touch() == Touch::Execute;
         let what = if runs { self.tool.target(&self.args) } else { String::new() };
         if runs {
-            self.files.writes.command(&self.cx.agent, &what, true);
+            self.files.writes.command(&self.cx.agent, &what, Some(&self.cx.witness), true);
         }
         // No supervisor sees what the tool of an inner call itself writes.
         let inner = self.files.written.iter().filter(|_| self.is_covered());
@@ -333,7 +336,7 @@ impl CallTask {
         let step = before
             .and_then(|before| Some(record::after(self.services.snapshots.workspace.as_ref()?, before)));
         if runs {
-            self.files.writes.command(&self.cx.agent, &what, false);
+            self.files.writes.command(&self.cx.agent, &what, Some(&self.cx.witness), false);
         }
         self.files.writes.known(&self.cx.workspace, &self.files.touched);
         Ok((result, step))

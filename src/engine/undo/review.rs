@@ -47,12 +47,12 @@ fn review(core: &mut Core, client: ClientId, cause: CommandId, turn: Option<Entr
     core.spawn(async move {
         let made = tokio::task::spawn_blocking(move || source.diffs(turn)).await;
         let notice = match made {
-            Ok(Some(TurnDiffs { turn, title, files, notes })) => {
+            Ok(Some(TurnDiffs { turn, title, files, taken_back, notes })) => {
                 for note in notes {
                     let notice = Notice::new(NoticeKind::Info, note);
                     bus.publish(&scope, EventBody::State(StateEvent::Notice { notice }));
                 }
-                let review = Review { turn, title, files };
+                let review = Review { turn, title, files, taken_back };
                 return bus.reply(client, &scope, ReplyEvent::ReviewReply { review });
             }
             Ok(None) => Notice::new(NoticeKind::User, "no turn has changed any files"),

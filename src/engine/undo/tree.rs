@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::tree::{EntryPreview, TreeQuery, TreeReply};
 use tiller_protocol::{CommandId, EntryBody, EntryId, Notice, NoticeKind};
-use tiller_snapshot::{Change, Id};
+use tiller_snapshot::{Change, Id, UnkeptChange};
 use tiller_store::{Result, Store};
 
 use crate::bus::ClientId;
@@ -86,10 +86,16 @@ fn tree_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: Entr
                     let diffs = s.compare(from, to)?;
                     let known = || diffs.iter().filter(|d| d.change != Change::Unknown);
                     let files: Vec<_> = known().take(back::LISTED).map(|d| back::compared(s, d)).collect();
-                    Ok((known().count() - files.len(), files))
+                    let unkept: Vec<_> =
+                        s.unkept(from, to)?.into_iter().filter(UnkeptChange::is_loss).collect();
+                    Ok((known().count() - files.len(), files, back::unkept_files(&unkept)))
                 });
                 match compared.await {
-                    Ok((more, files)) => (preview.more, preview.files) = (more, files),
+                    Ok((more, files, unkept)) => {
+                        (preview.more, preview.files) = (more, files);
+                        let note = |files| format!("changed, but not covered by checkpoints: {files}");
+                        preview.notes.extend(unkept.map(note));
+                    }
                     Err(error) => preview.notes.push(error.notice().message),
                 }
             }

@@ -8,6 +8,7 @@ use tiller_protocol::AgentId;
 use tiller_protocol::FileChange;
 use tiller_protocol::view::GitState;
 use tiller_tool::Workspace;
+use tiller_tool::shell::Witness;
 use tiller_tool::state::ToolState;
 use tokio::sync::mpsc;
 
@@ -47,9 +48,9 @@ impl Writes {
         }
     }
 
-    pub(crate) fn command(&self, agent: &AgentId, what: &str, running: bool) {
+    pub(crate) fn command(&self, agent: &AgentId, what: &str, witness: Option<&Witness>, running: bool) {
         if let Some(watcher) = &self.watcher {
-            watcher.command(agent, what, running);
+            watcher.command(agent, what, witness, running);
         }
     }
 

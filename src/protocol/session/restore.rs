@@ -91,6 +91,8 @@ pub enum By {
     Session { session: SessionId, title: String },
     /// A command, or others while it ran: restores keep what stands there beside what they write.
     Unknown,
+    /// As `Unknown`, where no witness saw the command: restores keep what stands there in a folder of the store.
+    Unseen,
 }
 
 impl std::fmt::Display for By {
@@ -100,7 +102,7 @@ impl std::fmt::Display for By {
             Self::Background { commands } => write!(f, "you, or a background command: {commands}"),
             Self::Session { title, .. } if title.is_empty() => f.write_str("another session"),
             Self::Session { title, .. } => write!(f, "the session {title}"),
-            Self::Unknown => f.write_str("a command, or you while it ran"),
+            Self::Unknown | Self::Unseen => f.write_str("a command, or you while it ran"),
         }
     }
 }

@@ -13,6 +13,10 @@ pub struct Review {
     pub turn: EntryId,
     pub title: String,
     pub files: Vec<FileDiff>,
+    /// Files that the turn changed and that are as they were before it: the turn was undone, or they were changed back. Only where
+    /// `files` is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken_back: Vec<String>,
 }
 
 /// One hunk, or one file, that the person rejects.

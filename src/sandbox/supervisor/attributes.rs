@@ -180,11 +180,11 @@ impl Judge {
     /// Notes it for the call. `times`: nothing else of the file has changed.
     fn attributes_changed(&self, path: &Path, (fd, before): (&OwnedFd, &Stat), times: bool) {
         let file = FileType::from_raw_mode(before.st_mode) == FileType::RegularFile;
+        let left = if times { Left::Same } else { Left::File(mark(before)) };
+        self.changed(path, if file { left } else { Left::Other }, file.then(|| mark(before)));
         if file {
             self.look_at(path, fd, false);
         }
-        let left = if times { Left::Same } else { Left::File(mark(before)) };
-        self.changed(path, if file { left } else { Left::Other }, file.then(|| mark(before)));
     }
 
     /// Why its mode or owner may not be changed: the file is also elsewhere.

@@ -27,12 +27,14 @@ pub struct Goal {
     pub select: Option<Vec<PathBuf>>,
     /// Files that others may have changed as well while a step did: their present content is kept beside.
     pub mixed: Vec<PathBuf>,
+    /// The same for a step that no witness saw: their present content is kept in a folder of the store. The empty path: all files.
+    pub unseen: Vec<PathBuf>,
 }
 
 impl Goal {
     /// Back to `to` along the session's own steps.
     pub fn back(to: Id, steps: Vec<Step>) -> Self {
-        Self { to, base: to, steps, select: None, mixed: Vec::new() }
+        Self { to, base: to, steps, select: None, mixed: Vec::new(), unseen: Vec::new() }
     }
 }
 
@@ -146,7 +148,7 @@ impl RecoveryReport {
     pub fn undo(&self) -> Option<Goal> {
         let base = self.after?;
         let select = Some(self.done.clone());
-        Some(Goal { to: self.before, base, steps: Vec::new(), select, mixed: Vec::new() })
+        Some(Goal { base, select, ..Goal::back(self.before, Vec::new()) })
     }
 }
 

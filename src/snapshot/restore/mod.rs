@@ -5,6 +5,7 @@ pub(crate) mod amend;
 pub(crate) mod goal;
 mod interrupted;
 pub(crate) mod journal;
+pub(crate) mod kept;
 pub(crate) mod plan;
 pub(crate) mod recover;
 pub(crate) mod replace;
@@ -27,6 +28,7 @@ use crate::objects::place::Lock;
 use crate::report::Snapshot;
 use crate::restore::goal::{Goal, SkipReason, SkippedPath, Step};
 use crate::restore::journal::{Journal, Op, Phase};
+use crate::restore::kept::CopiesApart;
 use crate::restore::plan::{Conflict, Plan};
 use crate::restore::replace::Replace;
 use crate::scan::beside;
@@ -58,6 +60,8 @@ pub struct RestoreResult {
     pub left: Vec<SkippedPath>,
     /// New files with what stood at changed paths that others may have written. They are in `done` too.
     pub kept: Vec<PathBuf>,
+    /// Copies of what stood at changed paths that others may have written while no witness saw it.
+    pub apart: Option<CopiesApart>,
 }
 
 impl RestoreResult {
@@ -69,7 +73,7 @@ impl RestoreResult {
     /// The goal that undoes it. Changes since then are conflicts. To redo, undo the undo.
     pub fn undo(&self) -> Goal {
         let (to, base, select) = (self.before.id, self.after.id, Some(self.done.clone()));
-        Goal { to, base, steps: Vec::new(), select, mixed: Vec::new() }
+        Goal { base, select, ..Goal::back(to, Vec::new()) }
     }
 }
 
@@ -85,7 +89,7 @@ impl Shadow {
         recover::run(self, &lock)?;
         let before = self.take(&lock, None)?;
         let mut left = plan.left.clone();
-        let (mut ops, mut kept) = (Vec::new(), Vec::new());
+        let (mut ops, mut kept, mut apart) = (Vec::new(), Vec::new(), Vec::new());
         let mut batch = Batch::new(&self.objects, true);
         let now = self.view(before.id)?;
         for item in &plan.items {
@@ -94,7 +98,7 @@ impl Shadow {
                 Some(Answer::Keep) => Some(SkipReason::Asked),
                 None if matches!(item.conflict, Some(Conflict::Links(_))) => Some(SkipReason::Links),
                 None if item.conflict == Some(Conflict::ReadOnly) => Some(SkipReason::ReadOnly),
-                None if item.conflict.is_some_and(|c| c != Conflict::Mixed) => Some(SkipReason::Conflict),
+                None if item.conflict.is_some_and(|c| !c.is_restored()) => Some(SkipReason::Conflict),
                 _ if !unchanged(now.entry(&path)?, item.diff.before) => Some(SkipReason::ChangedSince),
                 _ => None,
             };
@@ -117,10 +121,16 @@ impl Shadow {
                 kept.push(names::path(&beside));
                 ops.push(Op { path: beside, from: None, to: item.diff.before, links: false, source: None });
             }
+            if let (Some(Conflict::Unseen), Some(old)) = (item.conflict, item.diff.before)
+                && to != Some(old)
+            {
+                apart.push((item.diff.path.clone(), old));
+            }
             ops.push(Op { path, from: item.diff.before, to, links: answered, source });
         }
         drop(now);
         batch.finish()?;
+        let apart = kept::keep_apart(self, &apart)?;
         let fates = self.carry_out(&lock, before.id, plan.to, &ops)?;
         let mut touched: Vec<Vec<u8>> = ops.iter().map(|op| op.path.clone()).collect();
         // A path that is not covered does not become covered by name because a restore named it.
@@ -135,7 +145,8 @@ impl Shadow {
         left.extend(more);
         let changed: HashSet<&PathBuf> = done.iter().collect();
         kept.retain(|path| changed.contains(path));
-        Ok(RestoreResult { before, after, done, left, kept })
+        let apart = apart.and_then(|apart| apart.only(&changed));
+        Ok(RestoreResult { before, after, done, left, kept, apart })
     }
 
     /// A name that nothing has, for what stands at a path now.

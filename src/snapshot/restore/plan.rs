@@ -46,7 +46,7 @@ pub struct Plan {
 pub struct Item {
     /// From the present state to the restored one.
     pub diff: FileDiff,
-    /// Why it is kept unless the answer says otherwise; [`Conflict::Mixed`] keeps it beside.
+    /// Why it is kept unless the answer says otherwise; [`Conflict::Mixed`] and [`Conflict::Unseen`] keep a copy.
     pub conflict: Option<Conflict>,
 }
 
@@ -61,6 +61,15 @@ pub enum Conflict {
     ReadOnly,
     /// Others may have changed it while a step did. It is restored, and its present content kept beside.
     Mixed,
+    /// As `Mixed`, where no witness saw the step: its present content is kept in a folder of the store.
+    Unseen,
+}
+
+impl Conflict {
+    /// Returns true if the path is restored without an answer.
+    pub(super) fn is_restored(self) -> bool {
+        matches!(self, Self::Mixed | Self::Unseen)
+    }
 }
 
 impl Plan {
@@ -100,8 +109,11 @@ impl Shadow {
         let mut plan =
             Plan { to: goal.to, now, items: Vec::new(), left: Vec::new(), sources: BTreeMap::new() };
         let wanted = |path: &[u8]| select.as_ref().is_none_or(|s| s.iter().any(|s| names::within(path, s)));
-        let mixed: BTreeSet<Vec<u8>> =
-            goal.mixed.iter().filter_map(|p| names::relative(&self.workspace, p).ok()).collect();
+        let set = |paths: &[PathBuf]| -> BTreeSet<Vec<u8>> {
+            paths.iter().filter_map(|p| names::relative(&self.workspace, p).ok()).collect()
+        };
+        let (mixed, unseen) = (set(&goal.mixed), set(&goal.unseen));
+        let all_unseen = goal.unseen.iter().any(|path| path.as_os_str().is_empty());
         let first = self.before_steps(goal, &then)?;
         plan.sources = first.iter().map(|(path, (_, source))| (path.clone(), *source)).collect();
         let mut all = with_attributes(between(&self.objects, &mine, &then)?, &mine, &then)?;
@@ -157,6 +169,9 @@ impl Shadow {
                 }
                 None if protected(old) && protected(new) => Some(Conflict::ReadOnly),
                 None if mixed.contains(&path) && !same && self.has_bytes(old)? => Some(Conflict::Mixed),
+                None if (all_unseen || unseen.contains(&path)) && !same && self.has_bytes(old)? => {
+                    Some(Conflict::Unseen)
+                }
                 None => None,
             };
             let change: Change = change(old, new);

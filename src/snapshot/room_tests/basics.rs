@@ -348,7 +348,7 @@ fn two_branches_can_be_changed_between_without_false_conflicts() {
     restore(&mut s, &fork, &[one]);
     let two = agent(&mut s, || w.put("b", "branch two"));
     // From two to the end of one, by way of the fork.
-    let goal = Goal { to: one.after, base: fork.id, steps: vec![two], select: None, mixed: Vec::new() };
+    let goal = Goal { base: fork.id, ..Goal::back(one.after, vec![two]) };
     let plan = s.plan(&goal).unwrap();
     assert_eq!(plan.conflicts().count(), 0);
     s.restore(&plan, &BTreeMap::new()).unwrap();

@@ -122,3 +122,81 @@ fn a_choice_for_a_file_that_both_may_have_written_counts() {
         assert_eq!((w.get("a.txt").as_str(), done.kept.len()), (text, kept));
     }
 }
+
+/// However many files a step changed that no witness saw: a restore litters nothing, and keeps what stood there in one folder.
+#[test]
+fn w19_what_no_witness_saw_is_restored_and_kept_in_one_folder() {
+    const FILES: usize = 300;
+    let w = before();
+    let name = |n: usize| format!("many/{}/{n}.txt", n % 50);
+    (0..FILES).for_each(|n| w.put(&name(n), "before"));
+    let mut s = w.open();
+    let first = s.snapshot().unwrap();
+    let then = w.tree();
+    let step = agent(&mut s, || {
+        (0..FILES).for_each(|n| w.put(&name(n), format!("command {n}")));
+        w.put("new.txt", "command, then person");
+        w.put("empty.txt", "");
+        w.remove("b.txt");
+    });
+    for unseen in
+        [vec![PathBuf::new()], (0..FILES).map(|n| name(n).into()).chain(["new.txt".into()]).collect()]
+    {
+        let goal = Goal { unseen, ..Goal::back(first.id, vec![step]) };
+        let plan = s.plan(&goal).unwrap();
+        let done = s.restore(&plan, &BTreeMap::new()).unwrap();
+        assert_eq!(w.tree(), then, "nothing lies beside");
+        assert!(done.left.is_empty() && done.kept.is_empty(), "{:?}", done.left);
+        let apart = done.apart.clone().unwrap();
+        assert_eq!(apart.paths.len(), FILES + 1);
+        for path in &apart.paths {
+            let text = fs::read_to_string(apart.folder.join(path)).unwrap();
+            assert!(text.starts_with("command"), "{path:?}: {text}");
+        }
+        let text = fs::read_to_string(apart.folder.join("new.txt")).unwrap();
+        assert_eq!(text, "command, then person");
+        let mode = fs::metadata(&apart.folder).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "only its owner reads it");
+        undo(&mut s, &done);
+        assert_eq!(w.get("new.txt"), "command, then person");
+    }
+}
+
+#[test]
+fn no_copy_is_kept_of_what_a_restore_leaves_as_it_is() {
+    let w = before();
+    let mut s = w.open();
+    let first = s.snapshot().unwrap();
+    let step = agent(&mut s, || w.put("a.txt", "command"));
+    let goal = Goal { unseen: vec!["a.txt".into()], ..Goal::back(first.id, vec![step]) };
+    let plan = s.plan(&goal).unwrap();
+    let keep = BTreeMap::from([("a.txt".into(), Answer::Keep)]);
+    assert_eq!(s.restore(&plan, &keep).unwrap().apart, None);
+    w.put("a.txt", "person, after the plan");
+    let done = s.restore(&plan, &BTreeMap::new()).unwrap();
+    assert_eq!((w.get("a.txt").as_str(), done.apart), ("person, after the plan", None));
+}
+
+/// Prints what the copies of 5,000 files cost a restore.
+#[test]
+#[ignore = "prints figures"]
+fn figures_of_copies_of_a_restore() {
+    const FILES: usize = 5_000;
+    let w = World::new();
+    let name = |n: usize| format!("many/{}/{n}.txt", n % 50);
+    (0..FILES).for_each(|n| w.put(&name(n), "before"));
+    let mut s = w.open();
+    let first = s.snapshot().unwrap();
+    let step = agent(&mut s, || (0..FILES).for_each(|n| w.put(&name(n), format!("command {n}"))));
+    for round in 0..3 {
+        for unseen in [Vec::new(), vec![PathBuf::new()]] {
+            let copies = unseen.len() * FILES;
+            let goal = Goal { unseen, ..Goal::back(first.id, vec![step]) };
+            let begun = std::time::Instant::now();
+            let plan = s.plan(&goal).unwrap();
+            let done = s.restore(&plan, &BTreeMap::new()).unwrap();
+            println!("{round}: {} files restored, {copies} copies: {:.2?}", done.done.len(), begun.elapsed());
+            undo(&mut s, &done);
+        }
+    }
+}

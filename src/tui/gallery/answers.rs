@@ -247,6 +247,7 @@ fn review() -> tiller_protocol::review::Review {
     tiller_protocol::review::Review {
         turn: entry(1),
         title: "Make the retry logic honour Retry-After and add what is missing.".into(),
+        taken_back: Vec::new(),
         files: vec![
             file("src/client.py", ChangeKind::Modified, CLIENT),
             file("tests/test_client.py", ChangeKind::Modified, TESTS),

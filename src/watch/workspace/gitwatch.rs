@@ -128,9 +128,10 @@ impl Worker {
             git.facts = Some(facts);
             if !news.is_empty() {
                 // A git command of the person beside an agent's command that does not run git is the person's.
-                let shell = self.evidence.trace(now).shell.filter(|(_, what)| runs_git(what));
-                let during = shell.as_ref().map(|(_, what)| what.to_string());
-                let who = shell.map_or(Who::Git, |(agent, _)| Who::Shell { agent });
+                let shell = self.evidence.trace(now).shell;
+                let shell = shell.into_iter().find(|command| runs_git(&command.what));
+                let during = shell.as_ref().map(|command| command.what.to_string());
+                let who = shell.map_or(Who::Git, |command| Who::Shell { agent: command.agent });
                 let time = self.config.clock.now();
                 let line = |path| FileChange {
                     time,

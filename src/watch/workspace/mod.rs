@@ -38,6 +38,7 @@ use tiller_protocol::lock;
 use tiller_protocol::view::GitState;
 use tiller_protocol::{AgentId, Clock, FileChange, Notice, Who};
 use tiller_tool::cx::SeenFile;
+use tiller_tool::shell::Witness;
 
 use crate::git::Repository;
 pub use outside::{OutsideChange, OutsideChanges};
@@ -109,7 +110,7 @@ pub struct Stats {
 enum Ask {
     Expect(Vec<PathBuf>, Who),
     Wrote(Vec<(PathBuf, Option<Meta>)>, Who),
-    Shell(AgentId, Arc<str>, bool),
+    Shell(who::Command, bool),
     /// Simulates lost events, for tests.
     #[cfg(test)]
     Overflow,
@@ -203,9 +204,10 @@ impl Watcher {
         self.ask(Ask::Wrote(metas, who.clone()), false);
     }
 
-    /// Reports that the command `what` of an agent begins or ends.
-    pub fn shell_running(&self, agent: &AgentId, what: &str, running: bool) {
-        self.ask(Ask::Shell(agent.clone(), what.into(), running), false);
+    /// Reports that the command `what` of an agent begins or ends. `witness`: knows what it changes, where its supervisors see it.
+    pub fn shell_running(&self, agent: &AgentId, what: &str, witness: Option<&Witness>, running: bool) {
+        let command = who::Command { agent: agent.clone(), what: what.into(), witness: witness.cloned() };
+        self.ask(Ask::Shell(command, running), false);
     }
 
     /// Stores the text of a file as an agent has just read it, so that a later diff can be shown.

@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn many_paths_become_a_storm_that_remembers_folders() {
-        let (start, trace) = (Instant::now(), Trace { git: true, shell: None });
+        let (start, trace) = (Instant::now(), Trace { git: true, shell: Vec::new() });
         let mut p = Pending::new(QUIET);
         for n in 0..STORM * 50 {
             p.mark(&PathBuf::from(format!("/d{}/f{n}", n % 7)), &trace, start + QUIET / 10);

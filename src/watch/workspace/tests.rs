@@ -171,12 +171,12 @@ fn agents_and_their_commands_are_named() {
     let mut b = Bench::new(|root| std::fs::write(root.join("f"), "0").unwrap());
     let agent = AgentId("main/a1".into());
     let path = b.root().join("f");
-    b.watcher.shell_running(&agent, "make", true);
+    b.watcher.shell_running(&agent, "make", None, true);
     b.write("f", "by a command");
     let line = b.line("f");
     assert_eq!(line.who, Who::Shell { agent: agent.clone() });
     assert!(line.during.is_some_and(|d| !d.is_empty()), "the command is named");
-    b.watcher.shell_running(&agent, "make", false);
+    b.watcher.shell_running(&agent, "make", None, false);
     std::thread::park_timeout(QUIET);
     b.write("f", "by hand");
     assert_eq!(b.line("f").who, Who::You);

@@ -1,6 +1,6 @@
 //! The author of a change. The system does not report it; it is inferred from the evidence around its time: an edit
-//! tool announced the path and the file is as the tool left it; a command of an agent was running; git held the lock of
-//! its index. Otherwise it is the person.
+//! tool announced the path and the file is as the tool left it; a command of an agent was running, and its witness saw that it
+//! changed the file, or none saw what it changes; git held the lock of its index. Otherwise it is the person.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tiller_protocol::{AgentId, Who};
+use tiller_tool::shell::{FileMark, Whose, Witness};
 
 use super::tree::Meta;
 
@@ -27,15 +28,21 @@ struct Expected {
     left: Option<Option<Meta>>,
 }
 
-/// A command of an agent's, and its text.
-pub(crate) type Command = (AgentId, Arc<str>);
+/// A command of an agent's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub agent: AgentId,
+    pub what: Arc<str>,
+    /// Knows what the command changed, where its supervisors see it.
+    pub witness: Option<Witness>,
+}
 
 /// What was running when an event arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     pub git: bool,
-    /// A command of an agent ran, or had just ended.
-    pub shell: Option<Command>,
+    /// Commands of agents that ran, or had just ended; the last one first.
+    pub shell: Vec<Command>,
 }
 
 /// Whether a command visibly runs git or a program that uses git. A script that runs git without naming it is not
@@ -83,8 +90,7 @@ impl Evidence {
     }
 
     /// A command of an agent begins or ends.
-    pub(crate) fn shell(&mut self, agent: &AgentId, what: &Arc<str>, running: bool, now: Instant) {
-        let command = (agent.clone(), Arc::clone(what));
+    pub(crate) fn shell(&mut self, command: Command, running: bool, now: Instant) {
         if running {
             self.running.push(command);
         } else if let Some(at) = self.running.iter().position(|c| *c == command) {
@@ -102,31 +108,69 @@ impl Evidence {
     /// What is running now.
     pub(crate) fn trace(&mut self, now: Instant) -> Trace {
         self.ended.retain(|(_, at)| now.duration_since(*at) < TAIL);
-        let shell = self.running.last().or(self.ended.last().map(|(command, _)| command)).cloned();
+        let ended = self.ended.iter().rev().map(|(command, _)| command);
+        let shell = self.running.iter().rev().chain(ended).cloned().collect();
         let tail = self.git_tail.is_some_and(|at| now.duration_since(at) < TAIL / 6);
         Trace { git: self.git_locked || tail, shell }
     }
 
-    /// The author of the file's present content.
-    pub(crate) fn judge(&self, path: &Path, now: Option<Meta>, trace: &Trace) -> Who {
+    /// The author of the file's present content, and the command that made it.
+    pub(crate) fn judge(&self, path: &Path, now: Option<Meta>, trace: &Trace) -> (Who, Option<Arc<str>>) {
         if let Some(e) = self.expected.get(path)
             && e.left.is_none_or(|left| left == now)
         {
-            return e.who.clone();
+            return (e.who.clone(), None);
         }
-        match trace {
+        let by = |command: &Command| {
+            (Who::Shell { agent: command.agent.clone() }, Some(Arc::clone(&command.what)))
+        };
+        match trace.author(path) {
+            Author::Command(command) => by(command),
             // Git run by an agent counts as the agent's command; git beside another command counts as another program.
-            Trace { shell: Some((_, what)), git: true } if !runs_git(what) => Who::Git,
-            Trace { shell: Some((agent, _)), .. } => Who::Shell { agent: agent.clone() },
-            Trace { git: true, .. } => Who::Git,
-            _ => Who::You,
+            Author::Perhaps(command) if !trace.git || runs_git(&command.what) => by(command),
+            Author::Perhaps(_) | Author::Others if trace.git => (Who::Git, None),
+            Author::Perhaps(_) | Author::Others => (Who::You, None),
         }
+    }
+}
+
+/// The author of a change beside commands of agents.
+#[derive(Debug, PartialEq, Eq)]
+enum Author<'a> {
+    /// This command changed the file, perhaps others too.
+    Command(&'a Command),
+    /// No witness knows what this command changed.
+    Perhaps(&'a Command),
+    /// None of them did.
+    Others,
+}
+
+impl Trace {
+    fn author(&self, path: &Path) -> Author<'_> {
+        let mark = if self.shell.is_empty() { None } else { FileMark::of(path) };
+        let mut author = Author::Others;
+        for command in &self.shell {
+            let witness = command.witness.as_ref().filter(|witness| witness.is_complete());
+            match (witness.map(|witness| witness.whose(path, mark)), &author) {
+                (Some(Whose::Others), _) => {}
+                (Some(_), _) => return Author::Command(command),
+                (None, Author::Others) => author = Author::Perhaps(command),
+                (None, _) => {}
+            }
+        }
+        author
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tiller_tool::shell::Left;
+
     use super::*;
+
+    fn command(what: &str) -> Command {
+        Command { agent: AgentId::main(), what: what.into(), witness: None }
+    }
 
     fn meta(n: u64) -> Option<Meta> {
         Some(Meta { size: n, modified: 1, inode: 1 })
@@ -138,34 +182,67 @@ mod tests {
         let who = Who::Agent { agent: AgentId::main() };
         let mut e = Evidence::default();
         let none = Trace::default();
-        assert_eq!(e.judge(&path, meta(1), &none), Who::You);
+        assert_eq!(e.judge(&path, meta(1), &none).0, Who::You);
         e.expect(std::slice::from_ref(&path), &who, now);
-        assert_eq!(e.judge(&path, meta(1), &none), who);
+        assert_eq!(e.judge(&path, meta(1), &none).0, who);
         e.wrote(vec![(path.clone(), meta(2))], &who, now);
-        assert_eq!(e.judge(&path, meta(2), &none), who);
-        assert_eq!(e.judge(&path, meta(3), &none), Who::You);
-        assert_eq!(e.judge(&path, None, &none), Who::You);
+        assert_eq!(e.judge(&path, meta(2), &none).0, who);
+        assert_eq!(e.judge(&path, meta(3), &none).0, Who::You);
+        assert_eq!(e.judge(&path, None, &none).0, Who::You);
         e.expect(&[], &who, now + EXPECTED);
-        assert_eq!(e.judge(&path, meta(2), &none), Who::You);
+        assert_eq!(e.judge(&path, meta(2), &none).0, Who::You);
     }
 
     #[test]
     fn commands_cover_their_time_and_a_short_tail() {
         let now = Instant::now();
-        let (agent, make, fmt) = (AgentId::main(), Arc::from("make"), Arc::from("cargo fmt"));
+        let (make, fmt) = (command("make"), command("cargo fmt"));
         let mut e = Evidence::default();
         assert_eq!(e.trace(now), Trace::default());
-        e.shell(&agent, &make, true, now);
-        e.shell(&agent, &fmt, true, now);
-        assert_eq!(e.trace(now).shell, Some((agent.clone(), Arc::clone(&fmt))));
-        e.shell(&agent, &fmt, false, now);
+        e.shell(make.clone(), true, now);
+        e.shell(fmt.clone(), true, now);
+        assert_eq!(e.trace(now).shell, [fmt.clone(), make.clone()]);
+        e.shell(fmt, false, now);
         let later = now + Duration::from_secs(100);
-        assert_eq!(e.trace(later).shell, Some((agent.clone(), Arc::clone(&make))));
-        e.shell(&agent, &make, false, later);
-        assert_eq!(e.trace(later + TAIL / 2).shell, Some((agent.clone(), Arc::clone(&make))));
-        assert_eq!(e.trace(later + TAIL).shell, None);
+        assert_eq!(e.trace(later).shell, std::slice::from_ref(&make));
+        e.shell(make.clone(), false, later);
+        assert_eq!(e.trace(later + TAIL / 2).shell, std::slice::from_ref(&make));
+        assert_eq!(e.trace(later + TAIL).shell, []);
         // An end without a beginning is ignored.
-        e.shell(&agent, &make, false, later);
+        e.shell(make, false, later);
+    }
+
+    /// Of two commands that run at once and the person, the one that wrote is named; where no witness knows, the command whose
+    /// changes are unknown.
+    #[test]
+    fn w19_the_witness_tells_whose_a_change_is() {
+        let now = Instant::now();
+        let [first, second] = [("first", "a"), ("second", "b")].map(|(what, name)| {
+            let witness = Witness::default();
+            witness.begin(std::time::SystemTime::now());
+            let watch = tiller_tool::shell::CommandWatch::default();
+            watch.attend(&witness);
+            watch.sees_changes();
+            watch.changed(Path::new(name), Left::Nothing, None);
+            Command { witness: Some(witness), ..command(what) }
+        });
+        let unknown = command("unknown");
+        let rows: &[(&[&Command], &str, Option<&str>)] = &[
+            (&[&first, &second], "a", Some("first")),
+            (&[&first, &second], "b", Some("second")),
+            (&[&first, &second], "c", None),
+            (&[&first, &unknown], "a", Some("first")),
+            (&[&first, &unknown], "c", Some("unknown")),
+            (&[], "a", None),
+        ];
+        for (running, path, wanted) in rows {
+            let mut e = Evidence::default();
+            running.iter().for_each(|command| e.shell((*command).clone(), true, now));
+            let trace = e.trace(now);
+            let (who, during) = e.judge(Path::new(path), None, &trace);
+            assert_eq!(during.as_deref(), *wanted, "{path} {running:?}");
+            assert_eq!(who == Who::You, wanted.is_none(), "{path} {running:?}");
+        }
     }
 
     #[test]
@@ -174,19 +251,18 @@ mod tests {
         let mut e = Evidence::default();
         e.git(true, now);
         let trace = e.trace(now + Duration::from_secs(9));
-        assert_eq!(e.judge(Path::new("/a"), meta(1), &trace), Who::Git);
+        assert_eq!(e.judge(Path::new("/a"), meta(1), &trace).0, Who::Git);
         // The person commits while an agent builds.
-        let make = Arc::from("make");
-        e.shell(&AgentId::main(), &make, true, now);
+        e.shell(command("make"), true, now);
         let trace = e.trace(now);
-        assert_eq!(e.judge(Path::new("/a"), meta(1), &trace), Who::Git);
-        e.shell(&AgentId::main(), &make, false, now);
+        assert_eq!(e.judge(Path::new("/a"), meta(1), &trace).0, Who::Git);
+        e.shell(command("make"), false, now);
         let later = now + TAIL;
-        let pull = Arc::from("cd x && /usr/bin/git pull");
-        e.shell(&AgentId::main(), &pull, true, later);
+        let pull = command("cd x && /usr/bin/git pull");
+        e.shell(pull.clone(), true, later);
         let trace = e.trace(later);
-        assert_eq!(e.judge(Path::new("/a"), meta(1), &trace), Who::Shell { agent: AgentId::main() });
-        e.shell(&AgentId::main(), &pull, false, later);
+        assert_eq!(e.judge(Path::new("/a"), meta(1), &trace).0, Who::Shell { agent: AgentId::main() });
+        e.shell(pull, false, later);
         e.git(false, now);
         assert!(!e.trace(now + TAIL).git);
     }

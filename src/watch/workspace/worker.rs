@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tiller_protocol::lock;
-use tiller_protocol::{ChangeKind, FileChange, Who};
+use tiller_protocol::{ChangeKind, FileChange};
 
 use super::gitwatch::Git;
 use super::lines::{self, Change};
@@ -155,7 +155,7 @@ impl Worker {
             match ask {
                 Ask::Expect(paths, who) => self.evidence.expect(&paths, &who, at),
                 Ask::Wrote(metas, who) => self.evidence.wrote(metas, &who, at),
-                Ask::Shell(agent, what, running) => self.evidence.shell(&agent, &what, running, at),
+                Ask::Shell(command, running) => self.evidence.shell(command, running, at),
                 #[cfg(test)]
                 Ask::Overflow => self.event(Raw::Overflow),
                 Ask::Stop => self.stop = true,
@@ -339,11 +339,7 @@ impl Worker {
         let few = changes.len() <= lines::SINGLE;
         let mut done = Vec::with_capacity(changes.len());
         for (diff, trace) in changes {
-            let who = self.evidence.judge(&diff.path, diff.now, &trace);
-            let during = match (&who, &trace.shell) {
-                (Who::Shell { .. }, Some((_, what))) => Some(Arc::clone(what)),
-                _ => None,
-            };
+            let (who, during) = self.evidence.judge(&diff.path, diff.now, &trace);
             lock(&self.shared.log).note(&diff.path, &who, during.clone());
             let lines = if few { self.count_lines(&diff) } else { None };
             done.push(Change { diff, who, lines, during });

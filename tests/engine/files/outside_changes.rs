@@ -11,6 +11,7 @@ use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::view::GitState;
 use tiller_protocol::{AgentId, ChangeKind, CommandBody, EventBody, FileChange, NoticeKind, Part, Time, Who};
 use tiller_provider::ChatMessage;
+use tiller_tool::shell::Witness;
 
 use crate::rig::*;
 use crate::scripted_model::lock;
@@ -57,7 +58,7 @@ impl Watcher for Scripted {
     fn wrote(&self, agent: &AgentId, paths: &[PathBuf]) {
         self.say(format!("{agent} wrote {}", paths[0].file_name().unwrap().display()));
     }
-    fn command(&self, agent: &AgentId, what: &str, running: bool) {
+    fn command(&self, agent: &AgentId, what: &str, _: Option<&Witness>, running: bool) {
         self.say(format!("{agent} runs {what} {running}"));
     }
     fn has_changes(&self, _: &AgentId) -> bool {
@@ -251,7 +252,7 @@ impl Watcher for Flood {
     }
     fn writing(&self, _: &AgentId, _: &[PathBuf]) {}
     fn wrote(&self, _: &AgentId, _: &[PathBuf]) {}
-    fn command(&self, _: &AgentId, _: &str, _: bool) {}
+    fn command(&self, _: &AgentId, _: &str, _: Option<&Witness>, _: bool) {}
     fn has_changes(&self, _: &AgentId) -> bool {
         false
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tiller_engine::Open;
-use tiller_protocol::command::{Query, ReviewCommand, SessionCommand};
+use tiller_protocol::command::{Query, ReviewCommand, SessionCommand, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::TurnChanges;
 use tiller_protocol::review::Reject;
-use tiller_protocol::{ChangeKind, CommandBody, EventBody, Op};
+use tiller_protocol::{ChangeKind, CommandBody, Entry, EntryBody, EventBody, Op, SessionId};
 
 use crate::files::checkpoints::{keeps, kept, session_command};
 use crate::rig::*;
@@ -142,9 +142,13 @@ async fn tools_and_commands_are_shown_together_and_taken_back_by_one_undo() {
     let after = tree(&place);
     let told = undo(&mut rig, false).await;
     assert!(told.starts_with("Undone: turn: change a lot; "), "{told}");
-    assert!(told.contains("a.txt, b.txt, ") && told.ends_with(" more"), "it names them: {told}");
+    assert!(told.contains("a.txt, b.txt, ") && told.contains(" more"), "it names them: {told}");
     assert_eq!(tree(&place), before);
     assert_eq!(reviewed(&mut rig).await, Shown::new(), "nothing of it is left");
+    rig.send(CommandBody::Review(ReviewCommand::Open { turn: None }));
+    let ReplyEvent::ReviewReply { review } = rig.reply().await else { panic!("no review") };
+    let taken_back: Vec<&str> = review.taken_back.iter().map(String::as_str).collect();
+    assert_eq!(taken_back, all.map(|row| row[1..].split(' ').next().unwrap()), "and what was is named");
     let told = undo(&mut rig, true).await;
     assert!(told.starts_with("Redone: turn: change a lot; "), "{told}");
     assert_eq!(tree(&place), after);
@@ -187,7 +191,8 @@ async fn what_another_changed_during_the_turn_or_since_stays_and_is_named() {
     place.file("b.txt", "mine\n");
     place.file("d.txt", "mine too\n");
     let told = undo(&mut rig, false).await;
-    assert!(told.starts_with("Partly undone: turn: count; a.txt was restored; left unchanged: "), "{told}");
+    assert!(told.starts_with("Partly undone: turn: count; a.txt was restored; "), "{told}");
+    assert!(told.contains("; left unchanged: b.txt"), "{told}");
     for name in ["b.txt", "c.txt"] {
         assert!(told.contains(&format!("{name} (you or another program changed it since)")), "{told}");
     }
@@ -323,5 +328,145 @@ async fn an_undo_and_a_redo_before_the_end_are_in_the_log() {
     }
     let said = undo(&mut rig, false).await;
     assert!(said.starts_with("Undone: turn: first; 300 files were restored"), "{said}");
+    rig.quit().await;
+}
+
+fn again(place: &Place, session: SessionId) -> impl FnOnce(&mut tiller_engine::EngineConfig) + '_ {
+    move |parts| {
+        keeps(place, parts);
+        parts.session.open = Open::Session(session);
+    }
+}
+
+/// The process is killed within a turn: the next one has the turn in its log once, and its undo takes back what the calls changed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_that_a_crash_cut_off_is_taken_back() {
+    let place = Place::new();
+    place.file("a.txt", "0\n");
+    let fake = Fake::with(move |n, _| match n {
+        0 => calls(&[("c0", "terminal", command("echo 1 > a.txt"))]),
+        // The state behind a call is surely stored when the next one has begun.
+        1 => calls(&[("c1", "terminal", command("touch ../there; sleep 1000"))]),
+        _ => says("Done."),
+    });
+    let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
+    let session = rig.session();
+    rig.submit("write");
+    let there = place.work.parent().unwrap().join("there");
+    while !there.exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    rig.kill().await;
+    for _ in 0..2 {
+        place.free_if_there(session);
+        let mut rig = place.start_with(&fake, again(&place, session)).await;
+        let mut rows = 0;
+        while rows == 0 {
+            let log = ops(&mut rig).await;
+            rows =
+                log.iter().filter(|op| matches!(&op.change, OpChange::Files { turn: Some(_), .. })).count();
+        }
+        assert_eq!(rows, 1);
+        rig.quit().await;
+    }
+    let mut rig = place.start_with(&fake, again(&place, session)).await;
+    let said = undo(&mut rig, false).await;
+    assert!(said.starts_with("Undone: turn: write; a.txt was restored"), "{said}");
+    assert_eq!(place.read("a.txt"), "0\n");
+    rig.quit().await;
+}
+
+/// A file is restored between two parts of a turn: this is no change by others, and one undo takes back the turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restore_within_a_turn_is_no_change_by_others() {
+    let place = Place::new();
+    place.file("a.txt", "0\n");
+    let fake = Fake::with(move |n, _| match n {
+        0 => calls(&[("c0", "terminal", command("echo 1 > a.txt"))]),
+        1 => vec![Step::Refuse(tiller_provider::ProviderError::Auth("the key is wrong".into()))],
+        2 => calls(&[("c1", "terminal", command("echo 2 >> a.txt"))]),
+        _ => says("Done."),
+    });
+    let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
+    rig.turn("write").await;
+    let said = undo(&mut rig, false).await;
+    assert!(said.starts_with("Undone: turn: write; a.txt was restored"), "{said}");
+    rig.send(CommandBody::Turn(TurnCommand::Continue));
+    rig.finished().await;
+    assert_eq!(place.read("a.txt"), "0\n2\n");
+    assert_eq!(reviewed(&mut rig).await, ["~a.txt +1 -0"]);
+    let said = undo(&mut rig, false).await;
+    assert!(said.starts_with("Undone: turn: write; a.txt was restored"), "{said}");
+    assert_eq!(place.read("a.txt"), "0\n");
+    rig.quit().await;
+}
+
+/// Two windows work on two branches of one session: each turn has its own calls, whichever began first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn turns_of_two_windows_share_no_calls() {
+    let place = Place::new();
+    let gate = Arc::new(Gate::new());
+    let waits = Arc::clone(&gate);
+    let fake = Fake::with(move |n, _| match n {
+        2 => calls(&[("c0", "terminal", command("echo 1 > main.txt"))]),
+        3 => [
+            vec![Step::Gate(Arc::clone(&waits))],
+            calls(&[("c1", "terminal", command("echo 1 > later.txt"))]),
+        ]
+        .concat(),
+        4 => calls(&[("c2", "terminal", command("echo 1 > b.txt"))]),
+        n => says(&format!("Done {n}.")),
+    });
+    let mut first = place.start_with(&fake, |p| keeps(&place, p)).await;
+    first.turn("hello").await;
+    let entries = first.snapshot().await.entries;
+    fork(&mut first, entries[1].id).await;
+    first.turn("instead").await;
+    let mut second = place.start_with(&fake, again(&place, first.session())).await;
+    second.asked().await;
+    open(&mut second, "main").await;
+    second.submit("on main");
+    while fake.count() < 4 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    first.turn("on the branch").await;
+    let beside = event(&mut first).await;
+    gate.pass_one();
+    second.finished().await;
+    let main = event(&mut second).await;
+    assert_eq!(listed(&beside), ["+b.txt +1 -0"]);
+    assert_eq!(listed(&main), ["+later.txt +1 -0", "+main.txt +1 -0"]);
+    assert_eq!(reviewed(&mut second).await, ["+later.txt +1 -0", "+main.txt +1 -0"]);
+    assert!(undo(&mut second, false).await.starts_with("Undone: turn: on main; 2 files were restored"));
+    assert!(place.work.join("b.txt").exists());
+    first.quit().await;
+    second.quit().await;
+}
+
+/// A file that no checkpoint covers and a command has changed: it is named at once, when the session is opened again, and in the
+/// preview of the tree.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_covered_and_changed_is_named_later_too() {
+    let place = Place::new();
+    place.file(".gitignore", "*.bin\n");
+    place.file("data.bin", &"0".repeat(300 << 10));
+    let fake = Fake::with(move |n, _| match n {
+        0 => calls(&[("c0", "terminal", command("echo more >> data.bin"))]),
+        _ => says("Done."),
+    });
+    let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
+    let session = rig.session();
+    rig.turn("append").await;
+    let is_named = |e: &&Entry| matches!(&e.body, EntryBody::Note { text } if text.contains("data.bin"));
+    while !rig.snapshot().await.entries.iter().any(|e| is_named(&e)) {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    rig.quit().await;
+    let mut rig = place.start_with(&fake, again(&place, session)).await;
+    let entries = rig.snapshot().await.entries;
+    assert_eq!(entries.iter().filter(is_named).count(), 1, "{entries:?}");
+    let result = entries.iter().find(|e| matches!(e.body, EntryBody::ToolResult { .. })).unwrap().id;
+    let shown = crate::sessions::tree::preview(&mut rig, result).await;
+    assert!(shown.notes.iter().any(|note| note.contains("data.bin")), "{:?}", shown.notes);
     rig.quit().await;
 }

@@ -184,11 +184,21 @@ fn files(place: &Place) -> std::collections::BTreeMap<String, String> {
 }
 
 async fn during(what: &str, act: fn(&Seeing, &Place)) -> (Place, Rig) {
+    let seeing = Arc::new(Seeing::default());
+    let confiner = Arc::clone(&seeing);
+    during_confined(what, |place| watched(place, &confiner), |place| act(&seeing, place)).await
+}
+
+/// As [`during`], with what confines the command.
+async fn during_confined<S: FnOnce(&mut EngineConfig)>(
+    what: &str,
+    set: impl FnOnce(&Place) -> S,
+    act: impl FnOnce(&Place),
+) -> (Place, Rig) {
     let place = Place::new();
     place.file("a.txt", "a\n");
     place.file("b.txt", "b\n");
-    let seeing = Arc::new(Seeing::default());
-    let set = watched(&place, &seeing);
+    let set = set(&place);
     let fake = command();
     let mut rig = place
         .start_with(&fake, |parts| {
@@ -199,7 +209,7 @@ async fn during(what: &str, act: fn(&Seeing, &Place)) -> (Place, Rig) {
     rig.submit("run it");
     let outside = place.work.parent().unwrap().to_owned();
     wait_for(what, || outside.join("began").exists()).await;
-    act(&seeing, &place);
+    act(&place);
     std::fs::write(outside.join("go"), "").unwrap();
     rig.finished().await;
     (place, rig)
@@ -268,6 +278,54 @@ async fn w19_a_restore_keeps_and_names_what_the_person_did_while_the_command_ran
         assert_eq!(files(&place), now, "{what}: the undo of the restore");
         session_command(&mut rig, SessionCommand::UndoRestore { redo: true }).await;
         check(&place, what, wanted);
+        rig.quit().await;
+    }
+}
+
+/// The folder with copies that a sentence names.
+fn folder(said: &str) -> std::path::PathBuf {
+    let (_, after) =
+        said.split_once("is kept for 30 days in ").unwrap_or_else(|| panic!("no folder: {said}"));
+    after.split(';').next().unwrap().trim_end_matches('.').into()
+}
+
+/// Where no supervisor sees what a command changes, it may be the person's: the undo takes one key, leaves nothing beside the files,
+/// and names the folder that holds what stood there, for one file as for many, however short the command was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn w19_an_undo_of_a_command_that_nothing_saw_keeps_what_stood_there() {
+    for count in [1, 60] {
+        let what = format!("{count} files");
+        let unconfined = |place: &Place| {
+            let work = place.work.clone();
+            move |parts: &mut EngineConfig| {
+                parts.session.profile = Some(Profile::Full);
+                parts.workspace = Workspace::new(&work).unwrap();
+            }
+        };
+        let writes = |place: &Place| {
+            place.file("a.txt", "mine, while it ran\n");
+            (1..count).for_each(|n| place.file(&format!("new {n}.txt"), "by the command\n"));
+        };
+        let (place, mut rig) = during_confined(&what, unconfined, writes).await;
+        let now = files(&place);
+        let first = messages(&mut rig).await[0];
+        let shown = preview(&mut rig, first).await;
+        assert!(
+            shown.notes.iter().any(|note| note.contains("Perhaps changed by you") && note.contains("a.txt"))
+        );
+        let said = session_command(&mut rig, SessionCommand::UndoOp { redo: false }).await;
+        assert!(said.contains("a.txt"), "{what}: {said}");
+        let kept = folder(&said);
+        assert_eq!(std::fs::read_to_string(kept.join("a.txt")).unwrap(), "mine, while it ran\n", "{what}");
+        for n in 1..count {
+            let copy = std::fs::read_to_string(kept.join(format!("new {n}.txt"))).unwrap();
+            assert_eq!(copy, "by the command\n", "{what}");
+        }
+        check(&place, &what, &[("a.txt", Some("a\n")), ("a.txt.kept-1", None), ("new 1.txt", None)]);
+        session_command(&mut rig, SessionCommand::UndoOp { redo: true }).await;
+        assert_eq!(files(&place), now, "{what}: the redo");
+        let said = session_command(&mut rig, back(first, RestoreWhat::Files)).await;
+        assert_eq!(std::fs::read_to_string(folder(&said).join("a.txt")).unwrap(), "mine, while it ran\n");
         rig.quit().await;
     }
 }

@@ -177,7 +177,7 @@ impl Watcher for Slow {
     fn start(&self, _: WatchSink) {}
     fn writing(&self, _: &AgentId, _: &[PathBuf]) {}
     fn wrote(&self, _: &AgentId, _: &[PathBuf]) {}
-    fn command(&self, _: &AgentId, _: &str, _: bool) {}
+    fn command(&self, _: &AgentId, _: &str, _: Option<&tiller_tool::shell::Witness>, _: bool) {}
     fn has_changes(&self, _: &AgentId) -> bool {
         true
     }

@@ -36,14 +36,18 @@ fn w15_what_a_command_changed_before_a_kill_is_the_agents_work() {
     assert!(files.iter().all(|f| f.get("conflict").is_none()), "{preview:?}");
     let notes = preview[0]["notes"].to_string();
     assert!(notes.contains("Perhaps changed by you while a command ran: d/made.txt"), "{notes}");
-    place.ok(&["checkpoint", "restore", &first]);
+    let done = place.run(&["checkpoint", "restore", &first]);
     assert_eq!(place.read("old.txt"), "old\n");
-    for gone in ["d/made.txt", "ready", "ready.kept-1"] {
+    for gone in ["d", "ready", "old.txt.kept-1"] {
         assert!(!place.work.join(gone).exists(), "{gone}");
     }
-    // Nobody saw who wrote what.
-    for (kept, text) in [("old.txt.kept-1", "old\nmore\nmine\n"), ("d/made.txt.kept-1", "one\n")] {
-        assert_eq!(place.read(kept), text, "{kept}");
+    // No witness is left that saw who wrote what.
+    let said = format!("{}{}", done.stdout, done.stderr);
+    let (_, folder) = said.split_once("is kept for 30 days in ").unwrap_or_else(|| panic!("{done:?}"));
+    let folder = folder.lines().next().unwrap().split(';').next().unwrap().trim_end_matches('.');
+    let folder = std::path::Path::new(folder);
+    for (kept, text) in [("old.txt", "old\nmore\nmine\n"), ("d/made.txt", "one\n")] {
+        assert_eq!(std::fs::read_to_string(folder.join(kept)).unwrap(), text, "{kept}");
     }
     // It is reported once.
     assert_eq!(place.run(&["checkpoint", "list"]).stderr, "");

@@ -39,6 +39,20 @@ fn w19_what_the_person_edits_while_a_command_runs_stays_theirs() {
     idle(&term);
     assert_eq!(place.read("both.txt"), "mine\nagent\n");
 
+    // Changes tells them apart as the undo does.
+    term.keys("\x1b4");
+    term.wait("whose each change is", |s| {
+        let at = |text: &str| s.lines().position(|line| line.contains(text));
+        let of_person = |file: &str| {
+            let (row, mine, theirs) = (at(file)?, at("You and other")?, at("Commands of")?);
+            Some(row > mine && (row < theirs || theirs < mine))
+        };
+        let is = |file: &str, mine: bool| of_person(file) == Some(mine);
+        is("M b.txt", true) && is("A mine.txt", true) && is("M a.txt", false) && is("A new.txt", false)
+    });
+    term.keys("\x1b");
+    idle(&term);
+
     say(&mut term, "/undo");
     term.wait_text("both.txt.kept-1");
     wait("the undo", || place.read("a.txt") == "before\n");

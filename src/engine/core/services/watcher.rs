@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tiller_protocol::view::GitState;
 use tiller_protocol::{AgentId, FileChange, Notice};
 use tiller_tool::cx::SeenFile;
+use tiller_tool::shell::Witness;
 
 /// Changes that the watcher saw, after its quiet time.
 #[derive(Clone, Debug, Default)]
@@ -28,8 +29,9 @@ pub trait Watcher: Send + Sync {
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]);
     /// `agent` has written these paths.
     fn wrote(&self, agent: &AgentId, paths: &[PathBuf]);
-    /// `agent` starts the command `what` (or has ended it): changes meanwhile may be its own.
-    fn command(&self, agent: &AgentId, what: &str, running: bool);
+    /// `agent` starts the command `what` (or has ended it): changes meanwhile that its witness saw, or all where it has none, may be
+    /// its own.
+    fn command(&self, agent: &AgentId, what: &str, witness: Option<&Witness>, running: bool);
     /// Whether anything changed since the last call of [`Self::stale`] for `agent`. Quick.
     fn has_changes(&self, agent: &AgentId) -> bool;
     /// Files of `seen` (what the agent knows, by absolute path) that changed since the last call, not by the agent's

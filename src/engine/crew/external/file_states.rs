@@ -80,7 +80,7 @@ impl ExternalDriver<'_> {
         let unkept = Arc::clone(&o.calls.state_not_stored);
         let Some(open) = o.calls.open.get_mut(id).filter(|o| may_change(&o.tool.verb)) else { return };
         let what = if open.tool.target.is_empty() { &open.tool.name } else { &open.tool.target }.clone();
-        writes.command(&agent, &what, true);
+        writes.command(&agent, &what, None, true);
         open.watched = Some(what);
         let Some(keeper) = keeper else { return };
         let Some(room) = room else {
@@ -108,7 +108,7 @@ impl ExternalDriver<'_> {
     pub(crate) fn call_ended(&mut self, open: &mut OpenCall, changed: &[String]) {
         let writes = &self.core.watching.writes;
         if let Some(what) = open.watched.take() {
-            writes.command(&self.core.identity.id, &what, false);
+            writes.command(&self.core.identity.id, &what, None, false);
         }
         let root = &self.core.services.workspace.root;
         let paths: Vec<PathBuf> = changed.iter().map(|p| root.join(p)).collect();
@@ -141,7 +141,7 @@ impl ExternalDriver<'_> {
         let (agent, writes) = (self.core.identity.id.clone(), self.core.watching.writes.clone());
         let Some(o) = self.core.identity.external_mut().filter(|o| o.marked_working != works) else { return };
         o.marked_working = works;
-        writes.command(&agent, &o.adapter.title, works);
+        writes.command(&agent, &o.adapter.title, None, works);
         if !works {
             self.end_work();
         } else if o.before.files.is_none()

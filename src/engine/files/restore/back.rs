@@ -18,7 +18,7 @@ use tiller_store::{Result, StepOf, StepRow, Store};
 
 use crate::files::crew;
 use crate::files::restore::hunks;
-use crate::files::witnessed;
+use crate::files::witnessed::Doubts;
 use crate::prompts::message_commands::stored;
 use crate::undo;
 
@@ -29,7 +29,7 @@ pub(crate) const LISTED: usize = 300;
 const DIFF: usize = 64 << 10;
 /// Files that a row of the log names; the undo of a longer one compares all files.
 pub const NAMED: usize = 10_000;
-/// Files that the sentence about an undo names.
+/// Files that a sentence names.
 const SAID: usize = 5;
 
 /// A state that can be restored.
@@ -39,14 +39,15 @@ pub struct RestorePoint {
     pub time: Time,
     /// The session's changes since, oldest first.
     pub steps: Vec<Step>,
-    /// Files that others may have changed while one of these steps did.
+    /// Files that others may have changed while one of these steps did, and those of steps that no witness saw, as [`Goal`] has them.
     pub mixed: Vec<PathBuf>,
+    pub unseen: Vec<PathBuf>,
 }
 
 impl RestorePoint {
     /// Returns the goal of restoring it.
     pub fn goal(self) -> Goal {
-        Goal { mixed: self.mixed, ..Goal::back(self.snapshot, self.steps) }
+        Goal { mixed: self.mixed, unseen: self.unseen, ..Goal::back(self.snapshot, self.steps) }
     }
 }
 
@@ -106,8 +107,10 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
     let Ok(snapshot) = row.after.parse() else { return Ok(None) };
     let since = crew.merged(session, rows, &row);
     let steps = since.iter().filter_map(step).collect();
-    let mixed = since.iter().flat_map(|row| witnessed::marked(&row.files)).collect();
-    Ok(Some(RestorePoint { snapshot, time: row.time, steps, mixed }))
+    let mut doubts = Doubts::default();
+    since.iter().for_each(|row| doubts.add(&row.files));
+    let Doubts { both: mixed, unseen } = doubts;
+    Ok(Some(RestorePoint { snapshot, time: row.time, steps, mixed, unseen }))
 }
 
 /// A change by the session itself.
@@ -214,7 +217,7 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time, listed: 
                 Some(format!("the file has {n} names (hard links); only this one would change"))
             }
             // It is restored and kept, as a note of the preview states.
-            Conflict::Mixed => None,
+            Conflict::Mixed | Conflict::Unseen => None,
         }),
         ..compared(shadow, &item.diff)
     };
@@ -225,7 +228,7 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time, listed: 
         let names: Vec<String> = some.map(|u| format!("{} ({})", shown(&u.path), u.reason)).collect();
         notes.push(format!("Not covered: {}{}", names.join(", "), if uncovered > 3 { ", ..." } else { "" }));
     }
-    notes.extend(kept_beside(plan));
+    notes.extend(kept_copies(plan));
     let stay = plan.left.len().saturating_sub(listed);
     if stay > 0 {
         notes.push(format!("{stay} more are kept and not listed"));
@@ -241,27 +244,45 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time, listed: 
     }
 }
 
-/// The files that a restore keeps beside what it writes, for the preview.
-fn kept_beside(plan: &Plan) -> Option<String> {
-    let mixed = plan.items.iter().filter(|item| item.conflict == Some(Conflict::Mixed));
-    let names: Vec<String> = mixed.map(|item| shown(&item.diff.path)).collect();
-    (!names.is_empty()).then(|| {
-        let more = if names.len() > SAID { ", ..." } else { "" };
-        let names = names[..names.len().min(SAID)].join(", ");
-        format!(
-            "Perhaps changed by you while a command ran: {names}{more}. The present content stays beside each, as NAME.kept-1"
-        )
-    })
+/// The files of which a restore keeps copies, for the preview.
+fn kept_copies(plan: &Plan) -> Vec<String> {
+    let copies = [
+        (Conflict::Mixed, "stays beside each, as NAME.kept-1"),
+        (Conflict::Unseen, "is kept for 30 days in a folder that the result names"),
+    ];
+    let note = |(conflict, place): (Conflict, &str)| {
+        let of = plan.items.iter().filter(|item| item.conflict == Some(conflict));
+        let paths: Vec<&PathBuf> = of.map(|item| &item.diff.path).collect();
+        let named = some_of(&paths)?;
+        Some(format!("Perhaps changed by you while a command ran: {named}. The present content {place}"))
+    };
+    copies.into_iter().filter_map(note).collect()
+}
+
+/// The first of these paths, and how many more there are.
+fn some_of(paths: &[&PathBuf]) -> Option<String> {
+    let names: Vec<String> = paths.iter().take(SAID).map(|path| shown(path)).collect();
+    let more = paths.len().saturating_sub(SAID);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| format!("{}{more}", names.join(", ")))
 }
 
 /// A file that is not covered, with what happened to it and why it is not covered.
-pub(crate) fn unkept(change: &UnkeptChange) -> String {
+fn unkept(change: &UnkeptChange) -> String {
     let what = match change.change {
         Change::Added => "new, ",
         Change::Deleted => "deleted, ",
         _ => "",
     };
     format!("{} ({what}{})", shown(&change.path), change.reason)
+}
+
+/// The first of these files, and how many more there are.
+pub(crate) fn unkept_files(changes: &[UnkeptChange]) -> Option<String> {
+    let some: Vec<String> = changes.iter().take(SAID).map(unkept).collect();
+    let more = changes.len().saturating_sub(SAID);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!some.is_empty()).then(|| format!("{}{more}", some.join(", ")))
 }
 
 /// The files of a difference, for a row of the log.
@@ -312,7 +333,8 @@ pub fn reverse(op: &Op) -> Option<Goal> {
         .map(|(before, after)| Some(Step { before: before.parse().ok()?, after: after.parse().ok()? }))
         .collect::<Option<_>>()?;
     let base = if steps.is_empty() { after.parse().ok()? } else { to };
-    Some(Goal { to, base, steps, select, mixed: witnessed::marked(files).collect() })
+    let Doubts { both: mixed, unseen } = Doubts::of(files);
+    Some(Goal { to, base, steps, select, mixed, unseen })
 }
 
 /// What a restore records: the change for the log, and a row among the session's own steps. `of`: the restore that it
@@ -400,6 +422,14 @@ pub fn sentence(done: &RestoreResult, files: &[StepFile]) -> String {
         let names: Vec<String> = done.kept.iter().take(SAID).map(|p| shown(p)).collect();
         let more = if done.kept.len() > SAID { ", ..." } else { "" };
         text.push_str(&format!("; you may have changed what is kept in {}{more}", names.join(", ")));
+    }
+    if let Some(apart) = &done.apart
+        && let Some(named) = some_of(&apart.paths.iter().collect::<Vec<_>>())
+    {
+        text.push_str(&format!(
+            "; you may have changed {named} while a command ran: what stood there is kept for 30 days in {}",
+            apart.folder.display()
+        ));
     }
     if !done.left.is_empty() {
         let some: Vec<String> =

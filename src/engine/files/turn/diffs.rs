@@ -39,6 +39,8 @@ pub(crate) struct TurnDiffs {
     pub(crate) turn: EntryId,
     pub(crate) title: String,
     pub(crate) files: Vec<FileDiff>,
+    /// Files that it changed and that are as they were before it, where all are.
+    pub(crate) taken_back: Vec<String>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -98,7 +100,8 @@ impl TurnSource {
 
     fn compare(&self, turn: Turn, steps: Option<TurnSteps>) -> TurnDiffs {
         let Turn { id, title, entries } = turn;
-        let mut out = TurnDiffs { turn: id, title, files: Vec::new(), notes: Vec::new() };
+        let mut out =
+            TurnDiffs { turn: id, title, files: Vec::new(), taken_back: Vec::new(), notes: Vec::new() };
         let told = changed_paths(entries.iter().map(AsRef::as_ref));
         let covered = steps.as_ref().map(|s| s.paths.clone()).unwrap_or_default();
         match steps.map(|steps| self.before(steps)) {
@@ -125,6 +128,9 @@ impl TurnSource {
                 self.reported(&mut out, &entries, told);
             }
         }
+        if !out.files.is_empty() {
+            out.taken_back.clear();
+        }
         out
     }
 
@@ -150,7 +156,7 @@ impl TurnSource {
             Before::Whole(kind) => return out.files.push(whole(kind)),
         };
         match before::since(&self.root, &path, was.as_deref()) {
-            before::Since::Same => {}
+            before::Since::Same => out.taken_back.push(path.clone()),
             before::Since::Changed(diff) => out.files.push(diff),
             before::Since::TooLarge(why) => {
                 out.notes.push(format!("{path}: {why}; its changes are shown one by one"));

@@ -16,9 +16,9 @@ use crate::core::msg::Msg;
 use crate::files::keeper::Keeper;
 use crate::files::msg::{FilesMsg, TurnReport};
 use crate::files::restore::back;
-use crate::files::witnessed;
 use crate::files::written::Recorded;
 use crate::session::load::blocking;
+use crate::undo;
 
 /// Turns whose changes are kept for snapshots of the conversation.
 const KEPT: usize = 400;
@@ -39,11 +39,23 @@ struct EndedTurn {
     time: Time,
     /// The operation before the end of the turn.
     after: Ticket<Option<OpId>>,
+    /// The end of the process cut it off; its row may be there already.
+    cut: bool,
 }
 
 /// A turn has ended: sums up what it changed once its last state is kept. Nothing waits for it but the next undo, and it costs
 /// nothing without a call.
 pub(crate) fn turn_ended(core: &mut Core) {
+    sum_up(core, false);
+}
+
+/// The last turn was cut off by the end of its process: adds its row of the log, so that undo takes it back.
+pub(crate) fn turn_cut(core: &mut Core) {
+    core.files.stepped = true;
+    sum_up(core, true);
+}
+
+fn sum_up(core: &mut Core, cut: bool) {
     let (Some(keeper), false) = (core.services.snapshots.workspace.clone(), core.session.read_only) else {
         return;
     };
@@ -63,6 +75,7 @@ pub(crate) fn turn_ended(core: &mut Core) {
         op: OpId::fresh(&*core.services.ids, time),
         time,
         after: core.services.store.sessions().last_op(core.session.id),
+        cut,
     };
     let tx = core.tx.clone();
     let (writing, recorded) = Recorded::begin();
@@ -138,13 +151,11 @@ impl EndedTurn {
             return;
         }
         let text = |step: &Step| (step.before.to_string(), step.after.to_string());
-        let of = TurnOp {
-            entry: turn.id,
-            began,
-            head: self.head.clone(),
-            steps: steps.iter().map(text).collect(),
-            folders,
-        };
+        let steps = steps.iter().map(text).collect();
+        let of = TurnOp { entry: turn.id, began, head: self.head.clone(), steps, folders };
+        if self.cut && self.has_row(&of).await {
+            return;
+        }
         let change = OpChange::Files {
             before: first.before.to_string(),
             after: last.after.to_string(),
@@ -168,13 +179,26 @@ impl EndedTurn {
             tracing::warn!(%error, "a turn was not added to the log");
         }
     }
+
+    /// Returns true if the log has the turn with these steps.
+    async fn has_row(&self, of: &TurnOp) -> bool {
+        let (store, session, of) = (self.store.clone(), self.session, of.clone());
+        let same = move |op: &Op| match &op.change {
+            OpChange::Files { of: None, turn: Some(turn), .. } => {
+                (turn.entry, &turn.steps) == (of.entry, &of.steps)
+            }
+            _ => false,
+        };
+        let read = move || Ok(store.sessions().ops(session, undo::OPS)?.iter().any(same));
+        blocking(read).await.unwrap_or_default()
+    }
 }
 
 /// The files that a turn changed, the first ones with their lines, and the empty folders.
 fn compared(shadow: &Shadow, steps: &TurnSteps) -> Result<(Vec<StepFile>, Vec<String>), SnapshotError> {
     let (folders, mut files): (Vec<FileDiff>, Vec<FileDiff>) =
         steps.changes(shadow)?.into_iter().partition(is_folder);
-    witnessed::put_first(&mut files, &steps.mixed);
+    steps.doubts.put_first(&mut files);
     let mut named = back::named(&files);
     let mut room = COUNTED_IN_ALL;
     let start = Instant::now();
@@ -187,7 +211,7 @@ fn compared(shadow: &Shadow, steps: &TurnSteps) -> Result<(Vec<StepFile>, Vec<St
             *file = counted(shadow, diff);
         }
     }
-    witnessed::mark(&mut named, &steps.mixed);
+    steps.doubts.mark(&mut named);
     Ok((named, folders.iter().map(|d| back::shown(&d.path)).collect()))
 }
 

@@ -10,17 +10,16 @@ pub(crate) mod diffs;
 pub(crate) mod ended;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tiller_protocol::restore::StepFile;
-use tiller_protocol::{Entry, EntryBody, EntryId, SessionId, names};
+use tiller_protocol::{Entry, EntryBody, EntryId, SessionId, Time, names};
 use tiller_snapshot::{Change, Entry as Stored, FileDiff, Kind, Shadow, SnapshotError, Step};
 use tiller_store::{Result, StepOf, StepRow, Store};
 
 use crate::files::crew;
 use crate::files::restore::back;
-use crate::files::witnessed;
+use crate::files::witnessed::Doubts;
 use crate::undo::before;
 
 /// Largest file whose lines are counted, in bytes.
@@ -69,32 +68,35 @@ pub(crate) struct TurnSteps {
     /// Every path that they changed, also where it is as it was.
     pub(crate) paths: HashSet<String>,
     /// Those of them that others may have changed meanwhile.
-    pub(crate) mixed: Vec<PathBuf>,
+    pub(crate) doubts: Doubts,
 }
 
 impl TurnSteps {
     /// Reads the steps of a turn, with those of the agents that it started. `None`: no snapshot has a change of it.
     pub(crate) fn read(store: &Store, session: SessionId, turn: &Turn) -> Result<Option<Self>> {
         let Some(point) = store.steps().point(turn.id)? else { return Ok(None) };
-        let mut own = store.steps().list(session, point.id)?;
-        let next = own.iter().position(|row| begins_turn(store, row, turn.id));
-        let until = next.map(|at| own[at].time);
-        own.truncate(next.unwrap_or(own.len()));
         let entries = turn.entries.iter().map(|e| e.id).collect();
+        let (own, until) = own_rows(store, session, turn, &entries, store.steps().list(session, point.id)?)?;
         let crew = crew::of(store, session, point.id)?.only_started_by(store, &entries)?;
         let (mut steps, mut paths): (Vec<Step>, _) = (Vec::new(), HashSet::new());
-        let mut mixed = Vec::new();
-        let rows = crew.merged(session, own, &point).into_iter();
-        for row in rows.filter(|r| matches!(r.of, StepOf::Call(_)) && until.is_none_or(|end| r.time <= end)) {
+        let mut doubts = Doubts::default();
+        let mut rows = crew.merged(session, own, &point);
+        rows.retain(|row| until.is_none_or(|end| row.time <= end));
+        // What is restored between two calls of the turn is no change by others. What is restored after them is no part of it.
+        let calls = rows.iter().rposition(|row| matches!(row.of, StepOf::Call(_))).map_or(0, |last| last + 1);
+        rows.truncate(calls);
+        for row in rows {
             let Some(step) = back::step(&row) else { continue };
-            mixed.extend(witnessed::marked(&row.files));
-            paths.extend(row.files.into_iter().map(|f| f.path));
+            if matches!(row.of, StepOf::Call(_)) {
+                doubts.add(&row.files);
+                paths.extend(row.files.into_iter().map(|f| f.path));
+            }
             match steps.last_mut() {
                 Some(last) if last.after == step.before => last.after = step.after,
                 _ => steps.push(step),
             }
         }
-        Ok((!paths.is_empty()).then_some(Self { steps, paths, mixed }))
+        Ok((!paths.is_empty()).then_some(Self { steps, paths, doubts }))
     }
 
     /// The paths that differ after the turn, folders included.
@@ -105,10 +107,58 @@ impl TurnSteps {
     }
 }
 
-/// Whether a row is the state at the message of another turn.
-fn begins_turn(store: &Store, row: &StepRow, turn: EntryId) -> bool {
-    let StepOf::Point(entry) = row.of else { return false };
-    entry != turn && store.entries().get(entry).is_ok_and(|e| e.body.begins_turn())
+/// The rows of a session after the beginning of a turn that are of the turn, and when the next one of its branch began. Turns of
+/// other branches, which other windows run at the same time, have rows among them.
+fn own_rows(
+    store: &Store,
+    session: SessionId,
+    turn: &Turn,
+    entries: &HashSet<EntryId>,
+    mut rows: Vec<StepRow>,
+) -> Result<(Vec<StepRow>, Option<Time>)> {
+    let (mut until, mut beside) = (None, false);
+    for (at, row) in rows.iter().enumerate() {
+        let StepOf::Point(entry) = row.of else { continue };
+        if entry == turn.id {
+            continue;
+        }
+        let Ok(point) = store.entries().get(entry) else { continue };
+        if !point.body.begins_turn() {
+            continue;
+        }
+        if point.parent.is_some_and(|parent| entries.contains(&parent)) {
+            until = Some((at, row.time));
+            break;
+        }
+        beside = true;
+    }
+    if let Some((at, _)) = until {
+        rows.truncate(at);
+    }
+    if beside {
+        let calls: HashSet<&str> = turn.entries.iter().filter_map(|e| call_of(&e.body)).collect();
+        let mut own = Vec::new();
+        for row in rows {
+            let StepOf::Call(call) = &row.of else {
+                own.push(row);
+                continue;
+            };
+            // A call that ends later has no entry yet.
+            if calls.contains(call.as_str()) || store.entries().tool_result(session, call)?.is_none() {
+                own.push(row);
+            }
+        }
+        rows = own;
+    }
+    Ok((rows, until.map(|(_, time)| time)))
+}
+
+/// The call whose result an entry is.
+fn call_of(body: &EntryBody) -> Option<&str> {
+    match body {
+        EntryBody::ToolResult { call_id, .. } | EntryBody::InnerCall { call_id, .. } => Some(call_id),
+        _ => None,
+    }
 }
 
 /// Whether a path is an empty folder that came or went.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 
-/// Files of one command that are looked at. Others are judged by their times alone.
+/// Files of one command that are looked at. Of others nothing tells if another program writes in them.
 const FILES: usize = 1_000;
 /// Bytes of events that are read at once.
 const EVENTS: usize = 4096;
@@ -80,27 +80,27 @@ impl Closings {
     }
 
     /// The command of this number opens a file for writing, or (not `opening`) changes it otherwise. Those of an earlier command are
-    /// forgotten. `here`: where this process finds the file.
-    pub(super) fn look_at(&mut self, path: &Path, here: &Path, opening: bool, command: u64) {
+    /// forgotten. `here`: where this process finds the file. Returns false if its closings cannot be looked at.
+    pub(super) fn look_at(&mut self, path: &Path, here: &Path, opening: bool, command: u64) -> bool {
         if self.command != command {
             *self = Self { command, ..Self::default() };
         }
         if self.files.len() >= FILES && !self.numbers.contains_key(path) {
-            return;
+            return false;
         }
         if self.queue.is_none() {
             self.queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok().map(Arc::new);
         }
-        let Some(queue) = &self.queue else { return };
-        // Without a watch its times tell.
+        let Some(queue) = &self.queue else { return false };
         // Openings stand between closings, which the kernel would join otherwise.
         let events = WatchFlags::OPEN | WatchFlags::CLOSE;
-        let Ok(number) = inotify::add_watch(queue, here, events) else { return };
+        let Ok(number) = inotify::add_watch(queue, here, events) else { return false };
         let watched = self.files.contains_key(&number);
         let file = self.files.entry(number).or_insert_with(|| OpenedFile::new(path));
         file.open += usize::from(opening);
         file.unread += usize::from(opening && watched);
         self.numbers.insert(path.to_owned(), number);
+        true
     }
 
     /// The command has removed a file.

@@ -12,6 +12,8 @@ use crate::supervisor::walk::Entry;
 
 mod closings;
 #[cfg(test)]
+mod cost_tests;
+#[cfg(test)]
 mod tests;
 
 pub(super) use closings::Closings;
@@ -31,11 +33,14 @@ impl Judge {
         self.closings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the closings of a file from now on. `opening`: the command is about to get a descriptor with which it can write it.
+    /// Looks at the closings of a file that is noted as changed from now on. `opening`: the command is about to get a descriptor with which it can write it.
     pub(super) fn look_at(&self, path: &Path, file: &OwnedFd, opening: bool) {
         if self.scope.is_workspace(path) && self.watch.is_attended() {
             let here = format!("/proc/self/fd/{}", file.as_raw_fd());
-            self.files().look_at(path, Path::new(&here), opening, self.watch.command().number);
+            let looks = self.files().look_at(path, Path::new(&here), opening, self.watch.command().number);
+            if !looks {
+                self.watch.not_looked_at(path);
+            }
         }
     }
 
@@ -62,12 +67,12 @@ impl Judge {
         if self.scope.is_workspace(old) || self.scope.is_workspace(new) {
             let left = if folder { Left::Tree } else { file.map_or(Left::Other, Left::File) };
             self.files().moved(old, new);
+            self.watch.moved((old, new), left, file, over);
             if left != Left::Tree
                 && let Ok(file) = entry.open()
             {
                 self.look_at(new, &file, false);
             }
-            self.watch.moved((old, new), left, file, over);
         }
     }
 

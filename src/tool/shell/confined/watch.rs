@@ -169,6 +169,14 @@ impl CommandWatch {
         }
     }
 
+    /// Notes that nothing tells if another program writes in a file that the command has just opened.
+    pub fn not_looked_at(&self, path: &Path) {
+        let witness = lock(&self.state.attended).witness.clone();
+        if let Some(witness) = witness {
+            witness.not_looked_at(path);
+        }
+    }
+
     /// Returns true if what the command changes is noted for a call.
     pub fn is_attended(&self) -> bool {
         lock(&self.state.attended).witness.is_some()

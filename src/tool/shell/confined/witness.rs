@@ -86,12 +86,23 @@ pub enum Whose {
     Others,
     /// Both touched it, as far as can be seen.
     Both,
+    /// The programs of the call made it. Nothing tells if others wrote in the same file meanwhile.
+    Unsure,
 }
 
 /// Changes that the supervisors of a call's programs saw. Clones share it. The supervisors add to it; it is read when the
 /// files are compared after the call.
 #[derive(Clone, Debug, Default)]
 pub struct Witness(Arc<Mutex<Seen>>);
+
+/// Only clones are equal.
+impl PartialEq for Witness {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Witness {}
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -116,6 +127,8 @@ struct SeenPath {
     last: SystemTime,
     /// Another had changed it before.
     mixed: bool,
+    /// Nothing tells if another has written in the file after the programs of the call had opened it.
+    unsure: bool,
 }
 
 impl Witness {
@@ -173,7 +186,7 @@ impl Witness {
             }
         } else if seen.paths.len() < PATHS {
             let (tree, last) = (left == Left::Tree, SystemTime::now());
-            seen.paths.insert(path.to_owned(), SeenPath { left, tree, last, mixed });
+            seen.paths.insert(path.to_owned(), SeenPath { left, tree, last, mixed, unsure: false });
         } else {
             seen.full = true;
         }
@@ -221,6 +234,13 @@ impl Witness {
         }
     }
 
+    /// Notes that nothing tells if another program writes in a file that a program of the call has just opened.
+    pub fn not_looked_at(&self, path: &Path) {
+        if let Some(known) = lock(&self.0).paths.get_mut(path) {
+            known.unsure = true;
+        }
+    }
+
     /// Notes that another program has written a file in its place.
     pub fn written_by_others(&self, path: &Path) {
         if let Some(known) = lock(&self.0).paths.get_mut(path) {
@@ -258,7 +278,11 @@ impl Witness {
                 false => Whose::Others,
             };
         };
-        if known.mixed || known.is_changed_by_others(now, seen.ended) { Whose::Both } else { Whose::Call }
+        match known {
+            _ if known.mixed || known.is_changed_by_others(now, seen.ended) => Whose::Both,
+            _ if known.unsure => Whose::Unsure,
+            _ => Whose::Call,
+        }
     }
 }
 
@@ -277,11 +301,12 @@ impl SeenPath {
 }
 
 impl Seen {
-    /// Notes for `new` what another wrote at `old`, which has moved there.
+    /// Notes for `new` what another wrote at `old`, or may have, which has moved there.
     fn share_mixed(&mut self, old: &Path, new: &Path) {
-        let mixed = self.paths.get(old).is_some_and(|known| known.mixed);
-        if let Some(known) = self.paths.get_mut(new) {
+        let moved = self.paths.get(old).map(|known| (known.mixed, known.unsure));
+        if let (Some((mixed, unsure)), Some(known)) = (moved, self.paths.get_mut(new)) {
             known.mixed |= mixed;
+            known.unsure |= unsure;
         }
     }
 

@@ -362,6 +362,7 @@ pub fn sample() -> Review {
             .parse()
             .unwrap_or(tiller_protocol::EntryId(Default::default())),
         title: "Make the retry logic honour Retry-After".into(),
+        taken_back: Vec::new(),
         files: vec![FileDiff {
             path: "src/client.rs".into(),
             kind: tiller_protocol::ChangeKind::Modified,

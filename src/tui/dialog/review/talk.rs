@@ -109,7 +109,7 @@ impl Review {
                 self.phase = match review.files.is_empty() {
                     false => Phase::Ready,
                     true if self.state.rejected > 0 => Phase::None("No changes of this turn are left".into()),
-                    true => Phase::None("This turn changed no files".into()),
+                    true => Phase::None(nothing(&review.taken_back)),
                 };
                 Reply::done()
             }
@@ -160,4 +160,19 @@ fn stays(conflicts: &[RejectConflict]) -> Option<Effect> {
 
 pub(super) fn say(text: &str) -> Reply {
     Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)))
+}
+
+/// Says why there is nothing to review. `taken_back`: the files that the turn changed and that are as they were before it.
+fn nothing(taken_back: &[String]) -> String {
+    let files = match taken_back {
+        [] => return "This turn changed no files".into(),
+        [one] => format!("{} is as it was before this turn", clean::plain(one)),
+        [one, other] => {
+            format!("{} and {} are as they were before this turn", clean::plain(one), clean::plain(other))
+        }
+        [one, more @ ..] => {
+            format!("{} and {} more files are as they were before this turn", clean::plain(one), more.len())
+        }
+    };
+    format!("{files}. /redo repeats what was undone")
 }

@@ -20,6 +20,7 @@ fn changes() -> Changes {
     Changes {
         turn: "0190a000-0000-7000-8000-000000000001".parse::<EntryId>().unwrap(),
         title: "retry".into(),
+        taken_back: Vec::new(),
         files: vec![
             file("src/client.rs", ChangeKind::Modified, 3, 2, client),
             file("tests/retry.rs", ChangeKind::Added, 2, 0, tests),
@@ -125,6 +126,23 @@ fn what_is_no_text_goes_back_as_a_whole() {
     r.reply(ReplyEvent::DoneReply { said: "undo".into() });
     r.reply(ReplyEvent::ReviewReply { review: changes() });
     assert!(r.words().contains("assets/logo.png"), "{}", r.screen());
+}
+
+#[test]
+fn files_of_an_undone_turn_are_named() {
+    let rows: &[(&[&str], &str)] = &[
+        (&[], "This turn changed no files"),
+        (&["a.txt"], "a.txt is as it was before this turn. /redo"),
+        (&["a.txt", "b.txt", "c.txt"], "a.txt and 2 more files are as they were before this turn. /redo"),
+    ];
+    for (files, words) in rows {
+        let mut r = open(118, 25);
+        let taken_back = files.iter().map(|file| (*file).to_owned()).collect();
+        r.run("r");
+        r.reply(ReplyEvent::RejectReply { rejected: 0, conflicts: Vec::new() });
+        r.reply(ReplyEvent::ReviewReply { review: Changes { files: Vec::new(), taken_back, ..changes() } });
+        assert!(r.screen().contains(words), "{files:?}: {}", r.screen());
+    }
 }
 
 #[test]

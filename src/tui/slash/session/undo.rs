@@ -16,7 +16,10 @@ impl SlashCommand for Undo {
     }
 
     fn help(&self) -> &'static str {
-        if self.0 { "Redo what /undo reverted" } else { "Undo the last branch, restore, name or summary" }
+        match self.0 {
+            true => "Redo what /undo reverted",
+            false => "Undo the file changes of the last turn, or the last branch, restore, name or summary",
+        }
     }
 
     fn ends(&self) -> bool {
