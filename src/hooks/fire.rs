@@ -202,9 +202,14 @@ struct Copies {
 
 impl Copies {
     fn of(held: &Held) -> Result<Self, String> {
-        let folder = tempfile::Builder::new().prefix("tiller-hook-").tempdir();
-        let folder = folder
-            .map_err(|e| format!("no folder for copies of its files can be made ({e}), so one of them"))?;
+        let folder = match tempfile::Builder::new().prefix("tiller-hook-").tempdir() {
+            Ok(folder) => folder,
+            Err(error) => {
+                // The files are still compared after the run.
+                tracing::warn!(%error, "no folder for copies of what a hook runs");
+                return Ok(Self::default());
+            }
+        };
         let files = held.copies(folder.path())?;
         Ok(Self { files, _folder: Some(folder) })
     }

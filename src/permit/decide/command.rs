@@ -158,14 +158,14 @@ fn by_words(
     Need::Ask { rule, risk, effects, always: offered.ok() }
 }
 
-/// Whether a rule asks about, or forbids, what some command or path of this agent may come to.
+/// Returns true if a rule asks about, or forbids, what some command or path of this agent may come to.
 fn restricts(policy: &Policy, request: &Request<'_>) -> bool {
     let about_paths =
         |rule: &Rule| [PathUse::Read, PathUse::Write].into_iter().any(|how| rule.narrows_paths(how));
     restricting(policy, request.agent).any(|rule| rule.is_for_tool(request.tool) || about_paths(rule))
 }
 
-/// Whether such a rule is about commands by the names of the programs here. Rules about paths are compared with paths.
+/// Returns true if such a rule is about commands by the names of the programs here. Rules about paths are compared with paths.
 fn concerns(policy: &Policy, request: &Request<'_>, analysis: &Analysis) -> bool {
     let rules = restricting(policy, request.agent).filter(|rule| rule.is_for_tool(request.tool));
     let mut programs = rules.map(|rule| {
