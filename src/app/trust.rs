@@ -87,8 +87,7 @@ pub(super) fn offer(
         let left_out: Vec<_> = left_out.map(|f| f.problem.clone()).collect();
         agreed.faults.extend(definitions::skills::problem_notice(&left_out));
         agreed.workflows = workflows::of_project(&folder_config).count();
-        let (hooks, wrong) =
-            extensions::hooks::load_project(&after.hooks, &store, &after.project, &folder_config);
+        let (hooks, wrong) = extensions::hooks::load_project(&after.hooks, &after.project, &folder_config);
         agreed.hooks = hooks;
         agreed.faults.extend(wrong);
         agreed.faults.extend(after.mcp.trust(&folder_config));

@@ -1,15 +1,14 @@
 //! The hooks of a start: those of the user's settings, and those of a trusted project.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tiller_config::schema;
 use tiller_hooks::{CheckHook, HookSource, Hooks, HooksConfig, file};
 use tiller_permit::pin::Held;
 use tiller_permit::trust::FolderConfig;
 use tiller_plugins::{Installed, PluginState};
-use tiller_protocol::ask::TrustItem;
-use tiller_protocol::{HookEvent, Notice, NoticeKind, TrustKind, lock};
+use tiller_protocol::{HookEvent, Notice, NoticeKind, TrustKind};
 use tiller_store::{Store, TrustRow};
 use tiller_tool::shell::Confiner;
 
@@ -68,25 +67,25 @@ pub(crate) fn load(
         let _ = hooks.set(&HookSource::Demo, &demo(), None);
     }
     if trusted {
-        notices.extend(load_project(&hooks, store, &setup.project, &setup.folder_config).1);
+        notices.extend(load_project(&hooks, &setup.project, &setup.folder_config).1);
     } else if let Ok(Some(agreed)) = store.trust().get(&setup.project_name())
         && agreed.trusted
     {
-        keep_guards(&hooks, store, setup, &agreed);
+        keep_guards(&hooks, setup, &agreed);
     }
     (hooks, notices)
 }
 
 /// Sets the hooks of a folder of which something changed since the user's yes. Those whose own files are as they were run;
 /// the others are not run and pass no call.
-fn keep_guards(hooks: &Hooks, store: &Store, setup: &Setup, agreed: &TrustRow) {
+fn keep_guards(hooks: &Hooks, setup: &Setup, agreed: &TrustRow) {
     let Some(before) = agreed.items.iter().find(|item| item.kind == TrustKind::Hooks) else { return };
     let now = setup.folder_config.found.iter().find(|found| found.item.kind == TrustKind::Hooks);
     let text = setup.folder_config.bytes(file::PROJECT).map(String::from_utf8_lossy).unwrap_or_default();
     let mut all = file::read(&text).unwrap_or_default();
     let same = now.is_some_and(|now| now.item.hash == before.hash);
     let check: CheckHook = match same {
-        true => checked(store, &setup.project, &all, &agreed.items),
+        true => file::check(&setup.project, &all, &agreed.items),
         // Which of its hooks were agreed to is not known any more.
         false => Arc::new(|_, _| Err(file::PROJECT.to_owned())),
     };
@@ -102,34 +101,6 @@ fn keep_guards(hooks: &Hooks, store: &Store, setup: &Setup, agreed: &TrustRow) {
     }
     // `tiller trust` shows the faults of the present file.
     let _ = hooks.set_trusted(&HookSource::Project, &all, None, check);
-}
-
-/// Compares what the hooks of a folder run with `agreed`, and where that changed with the user's yes that is stored by now: it
-/// may have been given in another terminal. A yes to another file of hooks is not for these.
-fn checked(store: &Store, project: &Path, hooks: &schema::Hooks, agreed: &[TrustItem]) -> CheckHook {
-    let name = tiller_protocol::names::written(project);
-    let file = |items: &[TrustItem]| {
-        items.iter().find(|item| item.kind == TrustKind::Hooks).map(|item| item.hash.clone())
-    };
-    let (store, project, hooks, of_file) = (store.clone(), project.to_owned(), hooks.clone(), file(agreed));
-    let latest = Mutex::new((agreed.to_vec(), file::check(&project, &hooks, agreed)));
-    Arc::new(move |event, hook| {
-        let check = Arc::clone(&lock(&latest).1);
-        let changed = match check(event, hook) {
-            Ok(held) => return Ok(held),
-            Err(changed) => changed,
-        };
-        let row = store.trust().get(&name).ok().flatten().filter(|row| row.trusted);
-        let Some(row) = row.filter(|row| file(&row.items) == of_file) else { return Err(changed) };
-        let mut latest = lock(&latest);
-        if latest.0 != row.items {
-            let check = file::check(&project, &hooks, &row.items);
-            *latest = (row.items, check);
-        }
-        let check = Arc::clone(&latest.1);
-        drop(latest);
-        check(event, hook)
-    })
 }
 
 /// The hook of the demo: it denies what the demo could not do anyway.
@@ -148,14 +119,13 @@ fn demo() -> schema::Hooks {
 /// Adds the hooks of a trusted folder, from the bytes that were hashed. Their number, and the faults in the file.
 pub(crate) fn load_project(
     hooks: &Hooks,
-    store: &Store,
     project: &Path,
     folder_config: &FolderConfig,
 ) -> (usize, Vec<Notice>) {
     match hook_files::read_project(folder_config) {
         Ok(None) => (0, Vec::new()),
         Ok(Some(read)) => {
-            let check = checked(store, project, &read, &folder_config.items());
+            let check = file::check(project, &read, &folder_config.items());
             let faults = hooks.set_trusted(&HookSource::Project, &read, None, check);
             let notice = |fault: &_| Notice::new(NoticeKind::Config, format!("{}, {fault}.", file::PROJECT));
             let rows = hooks.rows().into_iter().filter(|row| row.source == HookSource::Project.words());

@@ -203,34 +203,10 @@ fn x19_a_hook_that_changes_after_trust_is_not_run() {
     assert_eq!(quit(&mut term), 0);
 }
 
-/// A yes that is given in another terminal counts in the session that runs.
+/// A script that is written after it was judged: where mounts are possible the judged one runs, and the call does not pass. (A file
+/// that is moved into its place ends the mount.)
 #[test]
-fn x2_a_yes_in_another_terminal_lets_a_changed_hook_run() {
-    let replies = [write("w1", "a.txt"), says("Denied."), write("w2", "b.txt"), says("Written.")];
-    let server = ScriptServer::start(replies);
-    let place = Place::anthropic(&server);
-    place.file(
-        ".tiller/hooks.toml",
-        "[[before-tool-call]]\nblocking = true\ncommand = \"sh tools/guard.sh\"\n",
-    );
-    place.file("tools/guard.sh", "exit 0\n");
-    place.ok(&["trust", "--yes"]);
-    let mut term = place.term(&["--profile", "full"], 118, 25);
-    term.wait_text("Type what you want done");
-    place.file("tools/guard.sh", "touch ran; exit 0\n");
-    say(&mut term, "go");
-    term.wait_text("Denied.");
-    assert!(!place.work.join("ran").exists());
-    place.ok(&["trust", "--yes"]);
-    say(&mut term, "again");
-    term.wait_text("Written.");
-    assert!(place.work.join("ran").exists() && place.work.join("b.txt").exists());
-    assert_eq!(quit(&mut term), 0);
-}
-
-/// A script that is replaced after it was judged: where mounts are possible the judged one runs, and the call does not pass.
-#[test]
-fn x2_a_script_that_is_swapped_before_it_runs_is_not_run() {
+fn x2_a_script_that_is_written_before_it_runs_runs_as_it_was_judged() {
     let found = tiller_sandbox::Confinement::find();
     if tiller_sandbox::Method::choose(found, tiller_sandbox::Profile::Workspace)
         != Some(tiller_sandbox::Method::Bubblewrap)
@@ -271,10 +247,7 @@ fn x2_a_script_that_is_swapped_before_it_runs_is_not_run() {
         let mut exec = place.tiller(&["exec", "--json", "--profile", "full", "go"]);
         let child = exec.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         wait("the hook", || place.work.join("started").exists());
-        let other = place.work.join("other");
-        std::fs::write(&other, text("swapped")).unwrap();
-        std::fs::rename(&other, &script).unwrap();
-        executable().unwrap();
+        std::fs::write(&script, text("swapped")).unwrap();
         place.file("go", "");
         let out = child.wait_with_output().unwrap();
         let said = output(&String::from_utf8_lossy(&out.stdout), "w1");
