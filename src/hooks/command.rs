@@ -2,6 +2,7 @@
 //! starts ends with it.
 
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -53,16 +54,16 @@ pub struct CommandRun {
     pub took: Duration,
 }
 
-/// Runs `launch` with `input` on its standard input.
+/// Runs `launch` with `input` on its standard input. `copies`: as [`Host::start_with_copies`] takes them.
 pub async fn run(
     host: &Host,
-    launch: Launch,
+    (launch, copies): (Launch, Vec<(PathBuf, PathBuf)>),
     input: Vec<u8>,
     limit: Duration,
     cancel: &CancellationToken,
 ) -> CommandRun {
     let began = Instant::now();
-    let mut ran = match start(host, launch, input).await {
+    let mut ran = match start(host, launch, copies, input).await {
         Err(e) => CommandRun {
             end: CommandEnd::NotStarted(e.to_string()),
             stdout: Vec::new(),
@@ -82,13 +83,19 @@ struct Started {
     _input: AbortOnDropHandle<()>,
 }
 
-async fn start(host: &Host, launch: Launch, input: Vec<u8>) -> std::io::Result<Started> {
+async fn start(
+    host: &Host,
+    launch: Launch,
+    copies: Vec<(PathBuf, PathBuf)>,
+    input: Vec<u8>,
+) -> std::io::Result<Started> {
     let (stdin, to) = std::io::pipe()?;
     let (from, stdout) = std::io::pipe()?;
     let (errors, stderr) = std::io::pipe()?;
     let host = host.clone();
     // Making a sandbox takes some milliseconds.
-    let start = move || host.start(launch, Stdio::from(stdin), Stdio::from(stdout), Stdio::from(stderr));
+    let streams = [Stdio::from(stdin), Stdio::from(stdout), Stdio::from(stderr)];
+    let start = move || host.start_with_copies(launch, &copies, streams);
     let mut hosted = tokio::task::spawn_blocking(start).await.map_err(std::io::Error::other)??;
     // The number is no setting.
     hosted.bound(Bounds { processes: PROCESSES, whose: "", ..Bounds::default() });
@@ -182,7 +189,9 @@ mod tests {
             };
             let many = bomb.excess == Excess::Processes;
             let limit = Duration::from_secs(if many { 50 } else { 2 });
-            let ran = run(&Host::default(), launch, Vec::new(), limit, &CancellationToken::new()).await;
+            let ran =
+                run(&Host::default(), (launch, Vec::new()), Vec::new(), limit, &CancellationToken::new())
+                    .await;
             let said = String::from_utf8_lossy(&ran.stderr).into_owned();
             if many {
                 assert!(matches!(ran.end, CommandEnd::Exit(_)), "{}: {:?}", bomb.name, ran.end);

@@ -1,6 +1,6 @@
 //! Runs all hooks of an event, one after the other, and joins what they decide.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -191,6 +191,30 @@ impl Hook {
     }
 }
 
+/// The files that a hook runs, as they were judged: they lie over the files while it runs, so that what is written to a file in
+/// between is not run. A file that is moved into its place ends the mount; then the comparison after the run tells.
+#[derive(Default)]
+struct Copies {
+    files: Vec<(PathBuf, PathBuf)>,
+    /// Holds the copies until the hook has ended.
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Copies {
+    fn of(held: &Held) -> Result<Self, String> {
+        let folder = match tempfile::Builder::new().prefix("tiller-hook-").tempdir() {
+            Ok(folder) => folder,
+            Err(error) => {
+                // The files are still compared after the run.
+                tracing::warn!(%error, "no folder for copies of what a hook runs");
+                return Ok(Self::default());
+            }
+        };
+        let files = held.copies(folder.path())?;
+        Ok(Self { files, _folder: Some(folder) })
+    }
+}
+
 impl HookRunner {
     /// Runs one hook.
     ///
@@ -210,12 +234,12 @@ impl HookRunner {
                 let why = format!("{file} has changed since you trusted it, so the hook is not run");
                 (Err(Failure::asks(why)), 0.0)
             }
-            Ok(held) => {
+            Ok((held, copies)) => {
                 let input = input::input(scene, time, about);
                 let input = if hook.claude() { crate::claude::input(scene.event, &input) } else { input };
                 let ran = command::run(
                     &self.host,
-                    self.launch(hook),
+                    (self.launch(hook), copies.files.clone()),
                     input.to_string().into_bytes(),
                     hook.timeout(),
                     cancel,
@@ -257,13 +281,18 @@ impl HookRunner {
     ///
     /// # Errors
     /// Names what is no longer as it was trusted.
-    async fn check(&self, hook: &Hook) -> Result<Held, String> {
+    async fn check(&self, hook: &Hook) -> Result<(Held, Copies), String> {
         if let Some(file) = hook.swapped() {
             return Err(file);
         }
-        let Some(check) = self.check_of(&hook.source) else { return Ok(Held::default()) };
-        let (event, settings) = (hook.event, hook.settings.clone());
-        let checked = tokio::task::spawn_blocking(move || check(event, &settings)).await;
+        let Some(check) = self.check_of(&hook.source) else { return Ok(Default::default()) };
+        let (event, settings, confines) = (hook.event, hook.settings.clone(), self.host.confines());
+        let check = move || {
+            let held = check(event, &settings)?;
+            let copies = if confines { Copies::of(&held)? } else { Copies::default() };
+            Ok((held, copies))
+        };
+        let checked = tokio::task::spawn_blocking(check).await;
         checked.unwrap_or_else(|_| Err("one of its files".into()))
     }
 

@@ -110,7 +110,8 @@ impl Tool for RpcTool {
         let folder = tiller_protocol::names::written(&cx.workspace.root);
         let call = json!({ "id": 1, "tool": self.tool.name, "arguments": args, "folder": folder });
         let limit = Duration::from_secs(self.tool.timeout.clamp(1, 3600));
-        let ran = run(&self.host, launch, format!("{call}\n").into_bytes(), limit, &cx.cancel).await;
+        let ran =
+            run(&self.host, (launch, Vec::new()), format!("{call}\n").into_bytes(), limit, &cx.cancel).await;
         answer(&ran).map(ToolOutput::text)
     }
 }

@@ -50,6 +50,9 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
     // What lies in the folder that the private one hides is shown again, read-only.
     let proxy = policy.proxy_socket().and_then(Path::parent);
     let needed = policy.needed.iter().map(PathBuf::as_path);
+    // Git compares all files of a repository with what it has of them, also from a part of it.
+    let repository = policy.repository();
+    let needed = needed.chain(repository.iter().map(|git| git.top.as_path()));
     let shown = needed.chain([folder, &policy.workspace]).chain(visible.iter().copied()).chain(proxy);
     for path in shown {
         if path.starts_with(tmp) && path != tmp && !writable.iter().any(|w| path.starts_with(w)) {
@@ -82,6 +85,9 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
     }
     for path in policy.own_folders() {
         mount("--ro-bind", &path, &path);
+    }
+    for (copy, path) in policy.copies.iter().filter(|(_, path)| path.exists()) {
+        mount("--ro-bind", copy, path);
     }
     for path in hidden {
         let shown = writable.iter().chain(&policy.needed).chain([&policy.workspace]);

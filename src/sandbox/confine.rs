@@ -489,6 +489,12 @@ impl Confiner for SessionSandbox {
         Some(Arc::new(Self { writes: Arc::default(), ..self.clone() }))
     }
 
+    fn with_copies(&self, copies: &[(PathBuf, PathBuf)]) -> Option<Arc<dyn Confiner>> {
+        let mounts = self.method() == Some(Method::Bubblewrap) && self.policy.profile == Profile::Workspace;
+        let policy = || Policy { copies: copies.to_vec(), ..self.policy.clone() };
+        mounts.then(|| Arc::new(Self { policy: policy(), ..self.clone() }) as Arc<dyn Confiner>)
+    }
+
     fn guard(&self, workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
         self.guarded(workspace, self.method())
     }

@@ -18,6 +18,8 @@ pub struct Analysis {
     pub redirects: Vec<Redirect>,
     /// Why it cannot be understood for certain: the person is asked in every profile.
     pub unclear: Option<String>,
+    /// As `unclear`, but for words that are known only when it runs.
+    pub(crate) unclear_but_words: Option<String>,
     /// Why no rule may allow it, although it is understood well enough to run in `full`.
     pub loose: Option<String>,
     /// As `loose`, but for words that `xargs` and `find -exec` add.
@@ -47,7 +49,19 @@ impl Analysis {
     }
 
     pub(crate) fn set_unclear(&mut self, why: impl Into<String>) {
+        let why = why.into();
+        self.unclear_but_words.get_or_insert_with(|| why.clone());
+        self.unclear.get_or_insert(why);
+    }
+
+    /// For words that are known only when it runs, and name files or become options; none of them is code.
+    pub(crate) fn set_unclear_words(&mut self, why: impl Into<String>) {
         self.unclear.get_or_insert_with(|| why.into());
+    }
+
+    /// Why it cannot be understood for certain, apart from words that are known only when it runs.
+    pub fn unclear_but_words(&self) -> Option<&str> {
+        self.unclear_but_words.as_deref()
     }
 
     /// Why no rule may allow it, apart from words that `xargs` and `find -exec` add.

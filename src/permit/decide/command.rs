@@ -68,7 +68,19 @@ fn by_words(
     let ask =
         |rule: AskReason, always: Option<String>| Need::Ask { rule, risk, effects: effects.clone(), always };
 
-    if let Some(why) = &analysis.unclear {
+    // What is not clear counts for what the kernel does not hold.
+    let held = match request.profile {
+        Profile::Full => confined && !restricts(policy, request),
+        _ => {
+            let looks = || requirements(&analysis, &policy.roots, &places).is_some();
+            !background
+                && shell.is_some()
+                && (policy.sandboxed)()
+                && looks()
+                && !concerns(policy, request, &analysis)
+        }
+    };
+    if let Some(why) = analysis.unclear.as_ref().filter(|_| !held) {
         return ask(format!("not certain: {why}").into(), None);
     }
     if let Some(rule) = asked(policy, request.agent, request.tool, &analysis, &places) {
@@ -98,6 +110,12 @@ fn by_words(
         match place(policy, &places, shell).check(&needs, false) {
             Ok(variables) => {
                 let needs_sandbox = needs.contains(&Requirement::Sandbox);
+                if needs_sandbox && has_unknown_words(&analysis) && concerns(policy, request, &analysis) {
+                    return ask(
+                        "not certain: a rule may be about words that are known only at run time".into(),
+                        None,
+                    );
+                }
                 if let Some(rule) = narrowed_reads(policy, request.agent).filter(|_| needs_sandbox) {
                     return ask(format!("{}: the command could read these files", rule.words()).into(), None);
                 }
@@ -138,6 +156,35 @@ fn by_words(
         effects.push(format!("no rule for it is offered: {why}"));
     }
     Need::Ask { rule, risk, effects, always: offered.ok() }
+}
+
+/// Returns true if a rule asks about, or forbids, what some command or path of this agent may come to.
+fn restricts(policy: &Policy, request: &Request<'_>) -> bool {
+    let about_paths =
+        |rule: &Rule| [PathUse::Read, PathUse::Write].into_iter().any(|how| rule.narrows_paths(how));
+    restricting(policy, request.agent).any(|rule| rule.is_for_tool(request.tool) || about_paths(rule))
+}
+
+/// Returns true if such a rule is about commands by the names of the programs here. Rules about paths are compared with paths.
+fn concerns(policy: &Policy, request: &Request<'_>, analysis: &Analysis) -> bool {
+    let rules = restricting(policy, request.agent).filter(|rule| rule.is_for_tool(request.tool));
+    let mut programs = rules.map(|rule| {
+        let argument = rule.text().split_once('(').map_or("", |(_, argument)| argument);
+        argument.trim_end_matches(')').split_whitespace().next().unwrap_or("*").to_owned()
+    });
+    programs.any(|program| {
+        program.contains(['*', '?', '[', '{', '/'])
+            || analysis.parts.iter().any(|part| part.base() == program)
+    })
+}
+
+fn has_unknown_words(analysis: &Analysis) -> bool {
+    analysis.parts.iter().flat_map(|part| &part.argv).any(|word| word.dynamic)
+}
+
+fn restricting<'a>(policy: &'a Policy, agent: &'a str) -> impl Iterator<Item = &'a Rule> {
+    let restricts = |rule: &&Rule| matches!(rule.effect, Effect::Deny | Effect::Ask);
+    policy.rules.rules().iter().filter(restricts).filter(move |rule| rule.is_for(agent))
 }
 
 /// Whether no rule, no protected name and no danger stands against the words that the variables of loops stand for.

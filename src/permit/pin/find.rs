@@ -29,6 +29,8 @@ pub(super) struct Found {
     pub(super) places: BTreeSet<PathBuf>,
     /// Why there are places: the first reason.
     pub(super) why: Option<String>,
+    /// It may build what it runs.
+    pub(super) builds: bool,
 }
 
 /// Those of a command line for the shell.
@@ -88,6 +90,12 @@ impl<'a> Search<'a> {
 
     /// Anything in the folder could run.
     fn open(&mut self, why: impl Into<String>) {
+        self.found.builds = true;
+        self.open_scripts(why);
+    }
+
+    /// The same for what builds nothing that it runs.
+    fn open_scripts(&mut self, why: impl Into<String>) {
         self.found.places.insert(self.folder.to_owned());
         self.found.why.get_or_insert_with(|| why.into());
     }
@@ -162,6 +170,7 @@ impl<'a> Search<'a> {
             Runs::Nothing => {}
             Runs::Shell => self.shell(part, scope),
             Runs::Language => self.language(part, scope),
+            Runs::Open(why) if programs::only_checks(part) => self.open_scripts(why),
             Runs::Open(why) => self.open(why),
             Runs::Package(word) => self.package(word, scope),
             Runs::Unknown if self.unknown_runs => {

@@ -129,7 +129,11 @@ impl Pins {
     pub fn held(&self, folder: &Path) -> Held {
         let folder = real(folder);
         let files = self.files.iter().filter(|(_, pin)| pin.runs);
-        Held::of(files.map(|(path, _)| (path.clone(), folder.join(tiller_protocol::names::path(path)))))
+        let file = |(path, pin): (&String, &Pin)| HeldFile {
+            hash: Some(pin.hash.clone()),
+            ..HeldFile::new(path.clone(), folder.join(tiller_protocol::names::path(path)))
+        };
+        Held(files.map(file).collect())
     }
 
     fn name(&self) -> String {
@@ -142,23 +146,67 @@ impl Pins {
 
 /// Files that are run, each as it was before. A file that was replaced and put back has another time.
 #[derive(Debug, Default)]
-pub struct Held(Vec<(String, Option<Stamp>, PathBuf)>);
+pub struct Held(Vec<HeldFile>);
+
+#[derive(Debug)]
+struct HeldFile {
+    name: String,
+    stamp: Option<Stamp>,
+    path: PathBuf,
+    /// BLAKE3 of the content that was judged, where that was hashed.
+    hash: Option<String>,
+}
+
+impl HeldFile {
+    fn new(name: String, path: PathBuf) -> Self {
+        Self { name, stamp: Stamp::at(&path), path, hash: None }
+    }
+}
+
+/// Largest file of which a copy is made.
+const COPIED: u64 = 16 << 20;
 
 impl Held {
-    fn of(files: impl Iterator<Item = (String, PathBuf)>) -> Self {
-        Self(files.map(|(name, path)| (name, Stamp::at(&path), path)).collect())
+    /// Writes the content that was judged into `place`, an empty folder of this program alone. Pairs of a copy and the path of its
+    /// file. A file of which only the place was judged, or that is larger than 16 MB, is left out.
+    ///
+    /// # Errors
+    /// Names the first file that has other content by now, or of which no copy can be made.
+    pub fn copies(&self, place: &Path) -> Result<Vec<(PathBuf, PathBuf)>, String> {
+        let mut all = Vec::new();
+        for (at, file) in self.0.iter().enumerate() {
+            let Some(hash) = &file.hash else { continue };
+            let failed = |_| file.name.clone();
+            let meta = file.path.symlink_metadata().map_err(failed)?;
+            if meta.len() > COPIED {
+                continue;
+            }
+            let bytes = tiller_fs::beneath::read(&file.path, COPIED + 1).map_err(failed)?;
+            if blake3::hash(&bytes).to_hex().as_str() != hash {
+                return Err(file.name.clone());
+            }
+            let copy = place.join(at.to_string());
+            std::fs::write(&copy, &bytes).map_err(failed)?;
+            std::fs::set_permissions(&copy, meta.permissions()).map_err(failed)?;
+            all.push((copy, file.path.clone()));
+        }
+        Ok(all)
     }
 
     /// The files that a command runs in `folder`. Hashes nothing.
     pub fn of_command(folder: &Path, command: &str) -> Self {
         let folder = real(folder);
         let files = runs(&folder, command).into_iter();
-        Self::of(files.map(|path| (tiller_protocol::names::written(&path), folder.join(path))))
+        Self(
+            files
+                .map(|path| HeldFile::new(tiller_protocol::names::written(&path), folder.join(path)))
+                .collect(),
+        )
     }
 
     /// The first that did not stay as it was.
     pub fn changed(&self) -> Option<&str> {
-        self.0.iter().find(|(_, stamp, path)| Stamp::at(path) != *stamp).map(|(name, ..)| name.as_str())
+        self.0.iter().find(|file| Stamp::at(&file.path) != file.stamp).map(|file| file.name.as_str())
     }
 }
 
@@ -173,8 +221,8 @@ pub fn runs(folder: &Path, command: &str) -> Vec<PathBuf> {
 /// Makes the pins of several commands of a folder: files that could run are looked for once.
 pub struct Pinning {
     folder: PathBuf,
-    /// By the folders that were looked through.
-    known: BTreeMap<Vec<PathBuf>, Runnable>,
+    /// By the folders that were looked through, and whether what programs are built from counts.
+    known: BTreeMap<(Vec<PathBuf>, bool), Runnable>,
 }
 
 impl Pinning {
@@ -206,8 +254,8 @@ impl Pinning {
             |place: &&PathBuf| !found.places.iter().any(|other| *place != other && place.starts_with(other));
         let places: Vec<PathBuf> = found.places.iter().filter(is_outer).cloned().collect();
         let open = found.why.clone().map(|why| {
-            let could_run =
-                self.known.entry(places).or_insert_with_key(|places| Runnable::below(folder, places));
+            let look = |(places, builds): &(Vec<PathBuf>, bool)| Runnable::below(folder, places, *builds);
+            let could_run = self.known.entry((places, found.builds)).or_insert_with_key(look);
             Unpinned { why, could_run: could_run.clone() }
         });
         Pins { command, below: below.to_owned(), files: found.files.iter().map(pin).collect(), open }

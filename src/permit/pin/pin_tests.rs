@@ -42,6 +42,15 @@ fn project() -> (tempfile::TempDir, PathBuf) {
     write(&root, ".venv/bin/guard", "#!.venv/bin/python\nimport guard\n");
     write(&root, ".venv/lib/guard.py", "1\n");
     write(&top, "homebrew/bin/make", "\0\n");
+    for source in ["src/main.rs", "build.rs", "cmd/main.go", "cmd/guard.c", "guards/json.pyc"] {
+        write(&root, source, "1\n");
+        fs::set_permissions(root.join(source), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    for folder in ["fake", "target"] {
+        write(&root, &format!("{folder}/CACHEDIR.TAG"), "Signature: 8a477f597d28d172789f06886806bc55\n");
+        write(&root, &format!("{folder}/rules.mk"), "X = 1\n");
+        write(&root, &format!("{folder}/plugin.py"), "X = 1\n");
+    }
     write(&root, "README.md", "Read me.\n");
     fs::set_permissions(root.join("README.md"), fs::Permissions::from_mode(0o644)).unwrap();
     write(&top, "elsewhere/outer.sh", "exit 2\n");
@@ -137,6 +146,13 @@ const SPELLINGS: &[(&str, &str, bool)] = &[
     ("docker run --rm -v .:/w image sh /w/tools/guard.sh", "tools/guard.sh", true),
     ("podman run --mount type=bind,source=.,target=/w image", "tools/guard.sh", true),
     ("uvicorn guards.check:app", "guards/check.py", true),
+    ("cargo run -q --bin guard", "src/main.rs", true),
+    ("go run ./cmd", "cmd/main.go", true),
+    ("make guard", "cmd/guard.c", true),
+    ("cargo clippy", "build.rs", true),
+    ("python3 -m guards.check", "guards/json.pyc", true),
+    ("make guard", "fake/rules.mk", true),
+    ("python3 -m guards.check", "fake/plugin.py", true),
 ];
 
 /// Each spelling of what a hook runs: a change of the file that it runs is a change of its pins, and nothing else is.
@@ -220,6 +236,25 @@ fn what_is_written_is_not_pinned() {
     }
 }
 
+/// A check of sources stays as it was trusted while they are edited, and so does what a build leaves.
+#[test]
+fn what_a_check_does_not_run_is_not_pinned() {
+    for (command, file) in [
+        ("cargo clippy -q", "src/main.rs"),
+        ("cargo +nightly check", "src/main.rs"),
+        ("go vet ./...", "cmd/main.go"),
+        ("make guard", "target/rules.mk"),
+        ("cargo test", "target/plugin.py"),
+    ] {
+        let (_tmp, root) = project();
+        let before = Pins::of(&root, command);
+        assert!(before.open.is_some(), "{command}");
+        fs::write(root.join(file), "2\n").unwrap();
+        let trusted = before.items(&TrustKind::Hook);
+        assert_eq!(Pins::of(&root, command).changed(&before, &trusted), None, "{command}: {file}");
+    }
+}
+
 /// Servers start without a shell; a program that is not known runs what its words name.
 #[test]
 fn a_server_is_pinned_by_its_words() {
@@ -285,8 +320,17 @@ fn too_many_files_are_asked_about_in_each_session() {
     assert!(item.detail.contains("asked about in each session"), "{}", item.detail);
     let open = pins.open.unwrap();
     assert!(open.could_run.too_much);
-    let elsewhere = Runnable { too_much: false, ..open.could_run.clone() };
+    let mut elsewhere = open.could_run.clone();
+    elsewhere.too_much = false;
     assert_ne!(elsewhere.hash(), open.could_run.hash());
+    // Each file counts, listed or not.
+    let now = || Pins::of(&root, "make guard");
+    assert_eq!(now().changed(&now(), &items), None);
+    for file in ["many/0.py", "many/2000.py", "many/4000.py", "zz/last.sh", "tools/guard.sh"] {
+        let (before, trusted) = (now(), now().items(&TrustKind::Hook));
+        write(&root, file, "changed\n");
+        assert!(now().changed(&before, &trusted).is_some(), "{file}");
+    }
 }
 
 /// Text of a file stands in the question as far as it can be read at a glance.

@@ -378,6 +378,22 @@ const RUNNERS: &[&str] = &[
     "nodemon",
 ];
 
+/// True for a program that reads or compiles the sources of a folder and runs none of them. Scripts of a build may still run.
+pub(super) fn only_checks(part: &Part) -> bool {
+    let args = part.args();
+    let operand = args.iter().find(|word| !word.text.starts_with(['-', '+']));
+    let first = operand.map_or("", |word| word.text.as_str());
+    match part.base().as_str() {
+        "cargo" => {
+            matches!(first, "check" | "clippy" | "build" | "doc" | "metadata" | "tree" | "deny" | "audit")
+        }
+        "go" => matches!(first, "vet" | "build" | "list" | "mod"),
+        "eslint" | "prettier" | "biome" | "stylelint" | "tsc" | "mypy" | "pylint" | "flake8" | "pyright"
+        | "mkdocs" | "sphinx-build" | "pre-commit" | "prek" | "lint-staged" => true,
+        _ => false,
+    }
+}
+
 fn chosen(base: &str) -> Runs<'static> {
     Runs::Open(format!("it runs {base}, which chooses what it runs"))
 }

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::hashes;
 
-/// Most files of one folder; with more the user is asked in each session.
+/// Most files of one folder that are hashed; with more the user is asked in each session, and the stamps of the others count.
 pub(super) const MOST_FILES: usize = 4_000;
 /// Most names that are looked at.
 const MOST_NAMES: usize = 60_000;
@@ -21,8 +21,19 @@ const ENDINGS: &[&str] = &[
     "sh", "bash", "zsh", "fish", "ksh", "csh", "py", "pyw", "pyi", "rb", "pl", "pm", "php", "js", "mjs",
     "cjs", "ts", "mts", "cts", "jsx", "tsx", "lua", "tcl", "awk", "sed", "r", "jl", "ps1", "bat", "cmd",
     "mk", "mak", "make", "cmake", "gradle", "kts", "groovy", "nix", "nu", "ex", "exs", "clj", "scm", "el",
-    "vim", "jq", "bzl", "star", "just", "so", "node", "wasm", "jar",
+    "vim", "jq", "bzl", "star", "just", "so", "node", "wasm", "jar", "pyc", "pyd", "pyz", "egg", "whl",
+    "dll", "dylib",
 ];
+/// Endings of files from which a program is built that then runs.
+const SOURCES: &[&str] = &[
+    "rs", "go", "c", "h", "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "inc", "m", "mm", "s", "asm",
+    "java", "kt", "scala", "swift", "cs", "fs", "fsx", "vb", "hs", "lhs", "ml", "mli", "zig", "d", "nim",
+    "cr", "dart", "erl", "hrl", "v", "f90", "f95", "pas", "adb", "ads", "pyx", "pxd", "proto", "y", "l",
+    "class",
+];
+/// Folders that a build or a test run fills, if a tag says so: they change with each one.
+const BUILT: &[&str] =
+    &["target", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox"];
 /// Names of files from which programs take what they run.
 const NAMES: &[&str] = &[
     "makefile",
@@ -90,26 +101,30 @@ pub struct Runnable {
     pub files: BTreeMap<String, String>,
     /// There were more than are listed.
     pub too_much: bool,
+    /// One hash of the stamps of those that are not listed.
+    beyond: String,
 }
 
 impl Runnable {
-    /// Those below `places`, which lie in `folder`; real paths.
-    pub(super) fn below(folder: &Path, places: &[PathBuf]) -> Self {
-        let mut walk = Walk { folder, found: Self::default(), left: MOST_NAMES };
+    /// Those below `places`, which lie in `folder`; real paths. `builds`: files from which programs are built count, too.
+    pub(super) fn below(folder: &Path, places: &[PathBuf], builds: bool) -> Self {
+        let beyond = blake3::Hasher::new();
+        let mut walk = Walk { folder, builds, found: Self::default(), left: MOST_NAMES, beyond };
         for place in places {
             walk.list(place, 0);
         }
+        walk.found.beyond = walk.beyond.finalize().to_hex().to_string();
         walk.found
     }
 
-    /// One for all. Where there were too many it differs from process to process.
+    /// One for all. Where there were too many it differs from process to process, and from change to change.
     pub(super) fn hash(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         for (path, hash) in &self.files {
             hasher.update(path.as_bytes()).update(b"\0").update(hash.as_bytes()).update(b"\n");
         }
         if self.too_much {
-            hasher.update(session().as_bytes());
+            hasher.update(session().as_bytes()).update(self.beyond.as_bytes());
         }
         hasher.finalize().to_hex().to_string()
     }
@@ -126,7 +141,9 @@ impl Runnable {
 
 struct Walk<'a> {
     folder: &'a Path,
+    builds: bool,
     found: Runnable,
+    beyond: blake3::Hasher,
     /// Names that may still be looked at.
     left: usize,
 }
@@ -138,12 +155,15 @@ impl Walk<'_> {
             self.found.too_much = true;
             return;
         }
-        // What a build makes: it changes with each one.
-        if depth > 0 && place.join("CACHEDIR.TAG").is_file() {
+        let is_built = place.file_name().is_some_and(|name| BUILT.iter().any(|built| name == *built));
+        if depth > 0 && is_built && place.join("CACHEDIR.TAG").is_file() {
             return;
         }
-        for entry in entries.flatten() {
-            if self.left == 0 || self.found.files.len() >= MOST_FILES {
+        let mut entries: Vec<_> = entries.flatten().take(self.left + 1).collect();
+        // The same ones are listed each time.
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            if self.left == 0 {
                 self.found.too_much = true;
                 return;
             }
@@ -156,8 +176,8 @@ impl Walk<'_> {
                 }
             } else if kind.is_symlink() {
                 self.link(&entry.path(), &name.to_string_lossy());
-            } else if kind.is_file() && could_run(&name.to_string_lossy(), || entry.metadata().ok()) {
-                self.add(&entry.path(), hashes::of(&entry.path()));
+            } else if kind.is_file() && self.could_run(&name.to_string_lossy(), || entry.metadata().ok()) {
+                self.add(&entry.path(), hashes::of);
             }
         }
     }
@@ -167,27 +187,45 @@ impl Walk<'_> {
         let Ok(target) = std::fs::read_link(path) else { return };
         let target = tiller_protocol::names::written(&target);
         match path.canonicalize() {
-            Ok(real) if real.is_dir() => self.add(path, blake3::hash(target.as_bytes()).to_hex().to_string()),
-            Ok(real) if real.is_file() && could_run(name, || real.metadata().ok()) => {
-                let both = format!("{target}\0{}", hashes::of(&real));
-                self.add(path, blake3::hash(both.as_bytes()).to_hex().to_string());
+            Ok(real) if real.is_dir() => {
+                self.add(path, |_| blake3::hash(target.as_bytes()).to_hex().to_string());
+            }
+            Ok(real) if real.is_file() && self.could_run(name, || real.metadata().ok()) => {
+                self.add(path, |_| {
+                    let both = format!("{target}\0{}", hashes::of(&real));
+                    blake3::hash(both.as_bytes()).to_hex().to_string()
+                });
+                self.stamp(&real);
             }
             _ => {}
         }
     }
 
-    fn add(&mut self, path: &Path, hash: String) {
+    /// Lists a file, or counts its stamp where there are too many.
+    fn add(&mut self, path: &Path, hash: impl FnOnce(&Path) -> String) {
+        if self.found.files.len() >= MOST_FILES {
+            self.found.too_much = true;
+            self.beyond.update(path.as_os_str().as_encoded_bytes());
+            return self.stamp(path);
+        }
         let name = tiller_protocol::names::written(path.strip_prefix(self.folder).unwrap_or(path));
-        self.found.files.insert(name, hash);
+        self.found.files.insert(name, hash(path));
     }
-}
 
-fn could_run(name: &str, meta: impl FnOnce() -> Option<Metadata>) -> bool {
-    let name = name.to_lowercase();
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-    NAMES.contains(&name.as_str())
-        || ending.is_some_and(|ending| ENDINGS.contains(&ending))
-        || meta().is_some_and(|meta| meta.permissions().mode() & 0o111 != 0)
+    fn stamp(&mut self, path: &Path) {
+        if self.found.too_much {
+            self.beyond.update(format!("{:?}", hashes::Stamp::at(path)).as_bytes());
+        }
+    }
+
+    fn could_run(&self, name: &str, meta: impl FnOnce() -> Option<Metadata>) -> bool {
+        let name = name.to_lowercase();
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+        let runs = |ending: &str| ENDINGS.contains(&ending) || self.builds && SOURCES.contains(&ending);
+        NAMES.contains(&name.as_str())
+            || ending.is_some_and(runs)
+            || meta().is_some_and(|meta| meta.permissions().mode() & 0o111 != 0)
+    }
 }
 
 /// A text that no other process has.

@@ -78,6 +78,10 @@ const ROWS: &[Row] = &[
     row("pgrep", &[], &["-l", "-a", "-f", "-fl", "-af"], 1),
     row("make", &["-n"], &[], 1),
     row("docker", &["--version"], &[], 0),
+    // Without a terminal they print.
+    row("less", &[], &["-N", "-R", "-S", "-F", "-X", "-r", "-FRX", "-RFX", "-FX", "-NR"], 9),
+    row("more", &[], &["-d", "-s"], 9),
+    row("man", &[], &["-k", "-f", "-a"], 2),
 ];
 
 /// Whether the arguments of a program are those of such a command.

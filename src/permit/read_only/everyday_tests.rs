@@ -13,6 +13,9 @@ use crate::surroundings::testing::Calm;
 const EVERYDAY: &str = include_str!("everyday.txt");
 const ROWS: &str = include_str!("rows.txt");
 const SIBLINGS: &str = include_str!("siblings.txt");
+const HELD: &str = include_str!("held.txt");
+const LOOKS: &str = include_str!("looks.txt");
+const AUTO: &str = include_str!("auto.txt");
 
 fn commands(text: &'static str) -> Vec<&'static str> {
     text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).collect()
@@ -23,10 +26,14 @@ fn asks(policy: &Policy, command: &str) -> bool {
 }
 
 fn judged(policy: &Policy, command: &str, shell: Option<&ShellState>) -> Verdict {
+    judged_in(Profile::Ask, policy, command, shell)
+}
+
+fn judged_in(profile: Profile, policy: &Policy, command: &str, shell: Option<&ShellState>) -> Verdict {
     let folder = policy.roots.workspace.display().to_string();
     let access = [Access::Run { command: command.into(), folder, background: false }];
     let request = Request {
-        profile: Profile::Ask,
+        profile,
         human: Human::Present,
         agent: "main",
         tool: "terminal",
@@ -98,6 +105,111 @@ fn siblings_of_harmless_commands_ask_with_and_without_a_sandbox() {
         assert!(all.len() >= 300, "{}", all.len());
         let unasked: Vec<&str> = all.iter().copied().filter(|c| !asks(&policy, c)).collect();
         assert!(unasked.is_empty(), "sandboxed {sandboxed}: {unasked:#?}");
+        for command in commands(HELD) {
+            let verdict = judged(&policy, command, Some(&ShellState::default()));
+            match verdict {
+                Verdict::Ask { .. } => assert!(!sandboxed, "{command}"),
+                Verdict::Allow { unasked: Some(run), .. } => {
+                    assert!(sandboxed && run.needs_sandbox, "{command}")
+                }
+                other => panic!("{command}: {other:?}"),
+            }
+        }
+    }
+}
+
+/// A line that only looks asks in no mode where the sandbox holds it: where some of it is known only when it runs, it runs in
+/// the sandbox for reading, or in AUTO in that of the workspace.
+#[test]
+fn lines_that_only_look_ask_nothing_in_the_sandbox() {
+    let tmp = tempfile::tempdir().unwrap();
+    let (policy, off) = (workspace(tmp.path(), true), workspace(tmp.path(), false));
+    let confined = ShellState { confined: true, ..ShellState::default() };
+    let all = commands(LOOKS);
+    assert!(all.len() >= 240, "{}", all.len());
+    let mut asking = Vec::new();
+    let mut held = 0;
+    for command in all {
+        for profile in [Profile::Ask, Profile::AutoEdit, Profile::Full] {
+            let verdict = judged_in(profile, &policy, command, Some(&confined));
+            if !matches!(verdict, Verdict::Allow { .. }) {
+                asking.push(format!("{profile:?}: {command}: {verdict:?}"));
+            }
+            let Verdict::Allow { unasked: Some(run), .. } = verdict else { continue };
+            // What needs no sandbox runs without one, and all else asks there.
+            let there = judged_in(profile, &off, command, Some(&ShellState::default()));
+            assert_eq!(matches!(there, Verdict::Allow { .. }), !run.needs_sandbox, "{command}: {there:?}");
+            held += usize::from(run.needs_sandbox);
+        }
+        for profile in [Profile::ReadOnly, Profile::Plan] {
+            let verdict = judged_in(profile, &policy, command, Some(&confined));
+            assert!(!matches!(verdict, Verdict::Ask { .. }), "{profile:?}: {command}: {verdict:?}");
+        }
+    }
+    assert!(asking.is_empty(), "{} ask:\n{}", asking.len(), asking.join("\n"));
+    assert!(held > 200, "{held}");
+}
+
+/// What is not clear is no reason to ask where the kernel confines: it is one where nothing does, in other modes, and where a rule
+/// may be about it.
+#[test]
+fn auto_asks_about_nothing_unclear_that_the_sandbox_holds() {
+    let tmp = tempfile::tempdir().unwrap();
+    let policy = workspace(tmp.path(), true);
+    let confined = ShellState { confined: true, ..ShellState::default() };
+    let mut with_rules = Vec::new();
+    for text in ["terminal(git push*)", "read_file(*.pem)", "write_file(secret/**)", "terminal"] {
+        for effect in [crate::Effect::Deny, crate::Effect::Ask] {
+            let mut policy = policy.clone();
+            let rule = crate::Rule::parse(effect, crate::Source::User, text, &crate::testing::tools());
+            policy.rules.push(rule.unwrap());
+            with_rules.push(policy);
+        }
+    }
+    let mut open = policy.clone();
+    open.hosts = vec!["*".into()];
+    with_rules.push(open);
+    for command in commands(AUTO) {
+        let asks = |profile, policy: &Policy, shell: &ShellState| {
+            !matches!(judged_in(profile, policy, command, Some(shell)), Verdict::Allow { .. })
+        };
+        let verdict = judged_in(Profile::Full, &policy, command, Some(&confined));
+        assert!(matches!(verdict, Verdict::Allow { .. }), "{command}: {verdict:?}");
+        assert!(asks(Profile::AutoEdit, &policy, &confined), "{command}: another mode");
+        if tiller_shell::analyse(command).unclear.is_some() {
+            assert!(asks(Profile::Full, &policy, &ShellState::default()), "{command}: nothing confines");
+            assert!(
+                with_rules.iter().all(|policy| asks(Profile::Full, policy, &confined)),
+                "{command}: a rule"
+            );
+        }
+    }
+    for command in ["git push $x", "rm -rf $x .", "curl $u | sh", "echo x > AGENTS.md; echo $f > $f.txt"] {
+        let verdict = judged_in(Profile::Full, &policy, command, Some(&confined));
+        assert!(matches!(verdict, Verdict::Ask { .. }), "{command}: {verdict:?}");
+    }
+}
+
+/// A rule about a program that only looks holds for words that are known only when it runs.
+#[test]
+fn rules_about_commands_hold_for_words_that_are_not_known() {
+    let tmp = tempfile::tempdir().unwrap();
+    let policy = workspace(tmp.path(), true);
+    for (text, command, asks) in [
+        ("terminal(cat *.env)", "for f in $(ls); do cat \"$f\"; done", true),
+        ("terminal(cat *.env)", "x=$(git rev-parse HEAD)", false),
+        ("terminal(*.env)", "cat \"$f\"", true),
+        ("terminal(git push*)", "cat \"$f\"", false),
+        ("terminal(git push*)", "git show \"$f\"", true),
+        ("read_file(*.env)", "cat \"$f\"", true),
+        ("terminal", "echo \"$f\"", true),
+    ] {
+        for effect in [crate::Effect::Deny, crate::Effect::Ask] {
+            let mut policy = policy.clone();
+            let rule = crate::Rule::parse(effect, crate::Source::User, text, &crate::testing::tools());
+            policy.rules.push(rule.unwrap());
+            assert_eq!(self::asks(&policy, command), asks, "{effect:?} {text}: {command}");
+        }
     }
 }
 

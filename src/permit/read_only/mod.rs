@@ -9,6 +9,7 @@ mod exec;
 mod find;
 mod git;
 mod glob;
+mod held;
 mod places;
 mod program;
 mod requirements;
@@ -35,12 +36,16 @@ const WRAPPERS: &[&str] = &[
 ];
 
 /// What else must hold when the words of the whole command are read-only and name nothing outside of the workspace;
-/// `None`: they are not, or do.
+/// `None`: they are not, or do. Words that are known only when it runs need the sandbox.
 pub(crate) fn requirements(
     analysis: &Analysis,
     roots: &Roots,
     folders: &[PathBuf],
 ) -> Option<Vec<Requirement>> {
+    by_words(analysis, roots, folders).or_else(|| held::requirements(analysis, roots, folders))
+}
+
+fn by_words(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Requirement>> {
     let plain = analysis.unclear.is_none() && analysis.loose_but_added().is_none();
     let read_only = plain
         && !folders.is_empty()
@@ -278,6 +283,8 @@ fn option_is_known(program: &Program, word: &Word) -> bool {
         None => t[1..].chars().enumerate().all(|(i, c)| {
             program.short.contains(c)
                 || (c.is_ascii_digit() && program.short.contains(['0', 'n']))
+                // Between fields any character may stand.
+                || program.name == "cut" && i == 1 && t.starts_with("-d")
                 // The value of an option that stands directly after its letter: `-d:`, `-k2,2`.
                 || (i > 0 && matches!(c, ',' | '.' | ':' | '+' | '=' | '|' | ';' | '*' | '_' | ' ' | '-'))
         }),

@@ -146,7 +146,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     program("df", "ahiklTP", &["human-readable"], Paths),
     program(
         "grep",
-        "aABbcCEFGhHiIlLmnoPqrsvwxze0",
+        "aABbcCEFGhHiIlLmnoPqrsvwxzeZ0",
         &[
             "include",
             "exclude",

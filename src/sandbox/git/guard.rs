@@ -55,7 +55,7 @@ static KNOWN: Mutex<Option<HashMap<PathBuf, Arc<Mutex<Known>>>>> = Mutex::new(No
 /// The repositories of a workspace before a command.
 #[derive(Debug)]
 pub(crate) struct Repositories {
-    /// The workspace, and of a worktree the repository that it belongs to.
+    /// The workspace, and the folders of its repository that lie elsewhere.
     tops: Vec<PathBuf>,
     /// What something else protects.
     protected: Vec<PathBuf>,
@@ -78,7 +78,7 @@ impl Repositories {
         }
         let since = SystemTime::now();
         let mut tops = vec![policy::real(&policy.workspace)];
-        tops.extend(policy::shared_git_folder(&policy.workspace));
+        tops.extend(policy.repository().iter().flat_map(|git| git.folders()).map(Path::to_owned));
         let known = of_workspace(&tops[0]);
         let (before, commits, names) = {
             let mut known = lock(&known);

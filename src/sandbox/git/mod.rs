@@ -24,6 +24,8 @@ pub(crate) use guard::Repositories;
 pub(crate) use touched::Touched;
 
 #[cfg(test)]
+mod layout_tests;
+#[cfg(test)]
 mod rows_tests;
 #[cfg(test)]
 mod tests;

@@ -159,7 +159,7 @@ impl World {
 }
 
 /// Calls `test` with each row, as many at once as there are processors: a row mostly waits for one process after the other.
-fn each<T: Sync>(rows: &[T], test: impl Fn(&T) + Sync) {
+pub(super) fn each<T: Sync>(rows: &[T], test: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -186,7 +186,7 @@ fn everywhere() -> Vec<Runs> {
         .collect()
 }
 
-fn has_git() -> bool {
+pub(super) fn has_git() -> bool {
     let found = Command::new("git").arg("--version").output().is_ok();
     if !found {
         println!("skipped: there is no git");

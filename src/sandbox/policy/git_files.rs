@@ -9,12 +9,18 @@ const DEPTH: u32 = 4;
 const MODULES: usize = 200;
 
 /// Files and folders that decide what git runs in the repository of this `.git` folder, beside those that every
-/// repository has. Read before the command, when the configuration can still be trusted.
-pub(super) fn protected(git: &Path) -> Vec<PathBuf> {
+/// repository has. Read before the command, when the configuration can still be trusted. `top`: a folder of its files that does
+/// not lie around it.
+pub(super) fn protected(git: &Path, top: Option<&Path>) -> Vec<PathBuf> {
     let mut all = Vec::new();
     if git.is_dir() {
-        configuration(&git.join("config"), git, DEPTH, &mut all);
-        configuration(&git.join("config.worktree"), git, DEPTH, &mut all);
+        for file in ["config", "config.worktree"] {
+            configuration(&git.join(file), git, DEPTH, &mut all);
+            if let Some(top) = top {
+                // Relative folders of hooks are found as from a git folder there.
+                configuration(&git.join(file), &top.join(".git"), DEPTH, &mut all);
+            }
+        }
         modules(&git.join("modules"), &mut all);
         for worktree in entries(&git.join("worktrees")) {
             all.extend(["commondir", "gitdir", "config.worktree"].map(|name| worktree.join(name)));
@@ -136,7 +142,7 @@ pub(crate) fn named(file: &Path) -> Vec<PathBuf> {
 }
 
 /// The settings of a file: section, name, value.
-fn settings(file: &Path) -> Vec<(String, String, String)> {
+pub(super) fn settings(file: &Path) -> Vec<(String, String, String)> {
     let Ok(text) = std::fs::read(file) else { return Vec::new() };
     let (mut section, mut all) = (String::new(), Vec::new());
     for line in String::from_utf8_lossy(&text).lines() {
@@ -176,7 +182,7 @@ mod tests {
                       [includeIf \"gitdir:~/x/\"] path = \"../team.cfg\"\n[remote \"x\"]\n\turl = y\n";
         std::fs::write(git.join("config"), config).unwrap();
         std::fs::write(git.join("extra"), "[include]\npath = deeper\n[include]\npath = extra\n").unwrap();
-        let found = protected(&git);
+        let found = protected(&git, Some(&tmp.path().join("linked")));
         for name in [
             "extra",
             "deeper",
@@ -188,5 +194,6 @@ mod tests {
             assert!(found.contains(&git.join(name)), "{name}: {found:?}");
         }
         assert!(found.contains(&tmp.path().join("tools/hooks")), "{found:?}");
+        assert!(found.contains(&tmp.path().join("linked/tools/hooks")), "{found:?}");
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod git_files;
 mod paths;
 pub(crate) mod project;
+pub(crate) mod repository;
 mod sight;
 mod tools;
 
@@ -14,6 +15,7 @@ use tiller_protocol::secret_paths;
 
 use crate::confinement::Confinement;
 use paths::Paths;
+use repository::Repository;
 pub(crate) use sight::Sight;
 pub use tools::Variables;
 
@@ -90,6 +92,12 @@ pub struct Policy {
     /// A program that stays is asked about what it writes: Tiller decides about its calls.
     #[serde(default)]
     pub asks: bool,
+    /// The repository of the workspace, if it lay elsewhere when this was made: a command opens no other one by what it writes.
+    #[serde(default)]
+    pub(crate) repository: Option<Repository>,
+    /// Copies that lie over files: pairs of a copy and the path of its file. Only mounts can do that.
+    #[serde(default)]
+    pub(crate) copies: Vec<(PathBuf, PathBuf)>,
     /// The workspace is not written, though the other folders of [`Profile::Workspace`] are.
     #[serde(default)]
     pub only_reads_workspace: bool,
@@ -181,6 +189,7 @@ impl Policy {
         hidden.extend(secret_paths::OF_SYSTEM.iter().map(PathBuf::from));
         Self {
             profile,
+            repository: Repository::of(workspace, home),
             workspace: real(workspace),
             scratch: real(scratch),
             writable: Vec::new(),
@@ -197,6 +206,7 @@ impl Policy {
             judges_writes: false,
             counts_losses: false,
             asks: false,
+            copies: Vec::new(),
             only_reads_workspace: false,
             paths: None,
         }
@@ -271,6 +281,15 @@ impl Policy {
         self.paths.as_deref().map_or_else(|| Cow::Owned(Paths::of(self)), Cow::Borrowed)
     }
 
+    /// The repository of the workspace, if it lies elsewhere. One that names its folder of files is known at any time.
+    pub(crate) fn repository(&self) -> Option<Repository> {
+        if let Some(paths) = &self.paths {
+            return paths.repository.clone();
+        }
+        let known = || self.repository.clone().filter(|git| real(&self.workspace).starts_with(&git.top));
+        Repository::linked(&self.workspace).or_else(known)
+    }
+
     /// Every folder that may be written, by its real path: what does not exist is left out.
     pub fn writable_folders(&self) -> Vec<PathBuf> {
         self.paths().writable.clone()
@@ -330,24 +349,6 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// The repository of a git worktree, whose folder lies elsewhere: commits write there. It counts only if that
-/// repository names this worktree too, since `.git` itself may have been written by a command.
-pub(crate) fn shared_git_folder(workspace: &Path) -> Option<PathBuf> {
-    let pointer = workspace.join(".git");
-    if !pointer.symlink_metadata().ok()?.is_file() {
-        return None;
-    }
-    let text = std::fs::read_to_string(&pointer).ok()?;
-    let own = workspace.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
-    let back = std::fs::read_to_string(own.join("gitdir")).ok()?;
-    if Path::new(back.trim()).canonicalize().ok()? != pointer.canonicalize().ok()? {
-        return None;
-    }
-    let common = std::fs::read_to_string(own.join("commondir")).ok()?;
-    let common = own.join(common.trim()).canonicalize().ok()?;
-    (own.starts_with(&common) && common.join("HEAD").is_file()).then_some(common)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -394,12 +395,18 @@ mod tests {
         let own = top.join("main/.git/worktrees/w");
         std::fs::create_dir_all(&own).unwrap();
         std::fs::create_dir_all(top.join("w")).unwrap();
-        std::fs::write(top.join("main/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        for folder in ["objects", "refs"] {
+            std::fs::create_dir_all(top.join("main/.git").join(folder)).unwrap();
+        }
+        for file in [top.join("main/.git/HEAD"), own.join("HEAD")] {
+            std::fs::write(file, "ref: refs/heads/main\n").unwrap();
+        }
         std::fs::write(own.join("commondir"), "../..\n").unwrap();
         std::fs::write(top.join("w/.git"), format!("gitdir: {}\n", own.display())).unwrap();
-        assert_eq!(shared_git_folder(&top.join("w")), None, "no way back");
+        let linked = || Repository::linked(&top.join("w")).map(|git| git.common);
+        assert_eq!(linked(), None, "no way back");
         std::fs::write(own.join("gitdir"), format!("{}\n", top.join("w/.git").display())).unwrap();
-        assert_eq!(shared_git_folder(&top.join("w")), Some(top.join("main/.git")));
+        assert_eq!(linked(), Some(top.join("main/.git")));
         let policy = Policy::new(Profile::Workspace, &top.join("w"), &top, None);
         assert!(policy.protected_paths().contains(&top.join("main/.git/hooks")));
         assert!(policy.protected_paths().contains(&top.join("w/.git")));

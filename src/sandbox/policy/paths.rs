@@ -11,7 +11,8 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiller_protocol::secret_paths::settings_at_home;
 
-use super::{Policy, Profile, SSH, Sight, shared_git_folder};
+use super::repository::Repository;
+use super::{Policy, Profile, SSH, Sight};
 
 /// What a policy comes to on this system, by real paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub(crate) struct Paths {
     pub hidden: Vec<PathBuf>,
     /// Which parts of the file system are seen at all.
     pub sight: Sight,
+    /// The repository of the workspace, if it lies elsewhere.
+    #[serde(default)]
+    pub repository: Option<Repository>,
 }
 
 impl Paths {
@@ -39,10 +43,11 @@ impl Paths {
     }
 
     fn look_up(policy: &Policy, files: &mut LookUp) -> Self {
-        let shared = shared_git_folder(&policy.workspace);
-        let writable = writable(policy, shared.as_deref(), files);
-        let protected = protected(policy, shared.as_deref(), &writable, files);
-        let settings = settings(policy, shared.as_deref(), &protected, files);
+        let repository = policy.repository();
+        let git = repository.as_ref();
+        let writable = writable(policy, git, files);
+        let protected = protected(policy, git, &writable, files);
+        let settings = settings(policy, git, &protected, files);
         let judged = judged(policy, &protected, files);
         let inside = |path: &Path| writable.iter().any(|folder| path.starts_with(folder) && path != folder);
         let mut own: Vec<PathBuf> = policy.own.iter().filter_map(|path| files.find(path)).collect();
@@ -51,7 +56,7 @@ impl Paths {
         let kept = policy.hidden.iter().filter(|path| !plain.contains(path));
         let mut hidden: Vec<PathBuf> = kept.filter_map(|path| files.find(path)).collect();
         hidden.retain(|path| !writable.iter().any(|folder| folder.starts_with(path)));
-        let mut sight = Sight::of(policy, &writable, shared.as_deref(), files);
+        let mut sight = Sight::of(policy, &writable, git, files);
         if policy.profile == Profile::Read {
             hidden.retain(|path| sight.sees(path));
         }
@@ -65,7 +70,7 @@ impl Paths {
             list.sort();
             list.dedup();
         }
-        Self { writable, protected, settings, judged, own, hidden, sight }
+        Self { writable, protected, settings, judged, own, hidden, sight, repository }
     }
 }
 
@@ -145,7 +150,7 @@ fn hidden_anyway(path: &Path, user: u32) -> bool {
 }
 
 /// Every folder that may be written; what does not exist is left out.
-fn writable(policy: &Policy, shared: Option<&Path>, files: &mut LookUp) -> Vec<PathBuf> {
+fn writable(policy: &Policy, repository: Option<&Repository>, files: &mut LookUp) -> Vec<PathBuf> {
     if policy.profile == Profile::Floor {
         return vec![PathBuf::from("/")];
     }
@@ -154,7 +159,7 @@ fn writable(policy: &Policy, shared: Option<&Path>, files: &mut LookUp) -> Vec<P
         all.extend(policy.writable.iter().map(PathBuf::as_path));
         if !policy.only_reads_workspace {
             all.push(&policy.workspace);
-            all.extend(shared);
+            all.extend(repository.iter().flat_map(|git| git.folders()));
         }
     }
     let mut all: Vec<PathBuf> = all.into_iter().filter_map(|path| files.find(path)).collect();
@@ -168,7 +173,7 @@ fn writable(policy: &Policy, shared: Option<&Path>, files: &mut LookUp) -> Vec<P
 
 fn protected(
     policy: &Policy,
-    shared: Option<&Path>,
+    repository: Option<&Repository>,
     writable: &[PathBuf],
     files: &mut LookUp,
 ) -> Vec<PathBuf> {
@@ -179,9 +184,10 @@ fn protected(
     let own = policy.protected.iter().filter(|path| !judged(path)).map(|path| policy.workspace.join(path));
     // A file `.git` says where the repository is, and so which programs git runs.
     let pointer = [policy.workspace.join(".git")].into_iter().filter(|git| git.is_file());
-    let main = shared.iter().flat_map(|git| [git.join("hooks"), git.join("config")]);
-    let repository = shared.map_or_else(|| policy.workspace.join(".git"), Path::to_owned);
-    let named = super::git_files::protected(&repository);
+    let main = repository.iter().flat_map(|git| git.obeyed());
+    let top = repository.map(|git| git.top.as_path());
+    let git = repository.map_or_else(|| policy.workspace.join(".git"), |git| git.common.clone());
+    let named = super::git_files::protected(&git, top);
     let own = own.flat_map(|path| match path.ends_with(".ssh") && policy.profile == Profile::Floor {
         true => SSH.iter().map(|name| path.join(name)).collect(),
         false => vec![path],
@@ -198,7 +204,7 @@ fn protected(
 
 fn settings(
     policy: &Policy,
-    shared: Option<&Path>,
+    repository: Option<&Repository>,
     protected: &[PathBuf],
     files: &mut LookUp,
 ) -> Vec<PathBuf> {
@@ -207,7 +213,7 @@ fn settings(
     let is_one = |path: &Path| match path.file_name().and_then(|name| name.to_str()) {
         Some("config" | "config.worktree") => {
             path.components().any(|part| part.as_os_str() == ".git")
-                || shared.is_some_and(|git| path.starts_with(git))
+                || repository.is_some_and(|git| git.holds(path))
         }
         _ => at_home.iter().any(|home| home == path),
     };

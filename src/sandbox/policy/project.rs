@@ -7,6 +7,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use super::repository::{Repository, is_too_high};
+
 /// Manifests that are read, and bytes of one.
 const MANIFESTS: usize = 300;
 const BYTES: u64 = 1 << 20;
@@ -41,9 +43,6 @@ const ABOVE: &[&str] = &[
     "yarn.lock",
 ];
 
-/// Temporary folders, which everybody shares.
-const SHARED: &[&str] = &["/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/dev/shm"];
-
 /// A kind of manifest.
 struct Kind {
     name: &'static str,
@@ -76,8 +75,9 @@ pub(crate) fn beside(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
         let git = above.join(".git");
         if !repository && git.symlink_metadata().is_ok() {
             repository = true;
-            search.found.extend(super::shared_git_folder(above));
-            search.found.extend(submodule(above));
+            if let Some(found) = Repository::of(above, home) {
+                search.found.extend(found.folders().map(Path::to_owned));
+            }
             // Git compares all files of the repository with what it has of them.
             search.found.push(above.to_owned());
         }
@@ -85,18 +85,6 @@ pub(crate) fn beside(workspace: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     }
     search.visit(workspace);
     search.few()
-}
-
-/// The repository of a submodule, which lies in that of the project around it. It counts only if its configuration names
-/// this folder.
-pub(super) fn submodule(workspace: &Path) -> Option<PathBuf> {
-    let text = read(&workspace.join(".git"))?;
-    let git = workspace.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
-    let config = read(&git.join("config"))?;
-    let worktree =
-        config.lines().find_map(|line| line.trim().strip_prefix("worktree")?.trim().strip_prefix('='))?;
-    let back = git.join(worktree.trim().trim_matches('"')).canonicalize().ok()?;
-    (back == workspace.canonicalize().ok()?).then_some(git)
 }
 
 struct Search<'a> {
@@ -110,11 +98,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// True for a folder that holds more than a project.
     fn is_too_high(&self, folder: &Path) -> bool {
-        folder.parent().is_none()
-            || self.home.is_some_and(|home| home.starts_with(folder))
-            || SHARED.iter().any(|shared| folder == Path::new(shared))
+        is_too_high(folder, self.home)
     }
 
     /// Reads the manifests of a folder, and of those that they name.
@@ -360,17 +345,5 @@ mod tests {
         write(&at("packages/a/go.work"), &others.join("\n"));
         let found = beside(&at("packages/a"), Some(&home));
         assert!(!found.contains(&home.join("code")) && found.contains(&home.join("code/x7")), "{found:?}");
-    }
-
-    #[test]
-    fn a_submodule_reads_its_repository_only_if_that_names_it() {
-        let tmp = tempfile::tempdir().unwrap();
-        let top = tmp.path().canonicalize().unwrap();
-        write(&top.join("sub/.git"), "gitdir: ../.git/modules/sub\n");
-        write(&top.join(".git/modules/sub/config"), "[core]\n\tworktree = ../../../other\n");
-        std::fs::create_dir(top.join("other")).unwrap();
-        assert_eq!(submodule(&top.join("sub")), None);
-        write(&top.join(".git/modules/sub/config"), "[core]\n\tworktree = ../../../sub\n");
-        assert_eq!(submodule(&top.join("sub")), Some(top.join(".git/modules/sub")));
     }
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::paths::LookUp;
-use super::{Policy, Profile, project, tools};
+use super::repository::Repository;
+use super::{Policy, Profile, tools};
 
 /// Which parts of the file system a command sees, by real paths: of those in both lists that hold a path, the nearest one
 /// decides, and what none of them holds is not seen. Both are sorted. Secrets are hidden in any case.
@@ -18,11 +19,11 @@ pub(crate) struct Sight {
 }
 
 impl Sight {
-    /// `writable`: what the command writes. `shared`: the repository of a worktree.
+    /// `writable`: what the command writes. `repository`: that of the workspace, if it lies elsewhere.
     pub(super) fn of(
         policy: &Policy,
         writable: &[PathBuf],
-        shared: Option<&Path>,
+        repository: Option<&Repository>,
         files: &mut LookUp,
     ) -> Self {
         let mut open = writable.to_vec();
@@ -31,7 +32,7 @@ impl Sight {
             policy.reads.private.iter().filter_map(|path| files.find(path)).collect();
         match policy.profile {
             Profile::Read => {
-                open.extend(shared.map(Path::to_owned));
+                open.extend(repository.iter().flat_map(|git| git.folders()).map(Path::to_owned));
                 let home = policy.reads.home.as_deref().and_then(|home| files.find(home));
                 for path in more(policy) {
                     let Some(path) = files.find(&path) else { continue };
@@ -94,7 +95,6 @@ fn more(policy: &Policy) -> Vec<PathBuf> {
         reads.tools.iter().filter(|path| is_of_git(path)).flat_map(|path| super::git_files::named(path)),
     );
     all.extend(reads.project.iter().cloned());
-    all.extend(project::submodule(&policy.workspace));
     all
 }
 

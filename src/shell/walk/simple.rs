@@ -113,7 +113,7 @@ impl Walk {
         let word =
             if words.len() == 1 { words.swap_remove(0) } else { Word { splits: true, ..Word::unknown() } };
         if word.glob || word.splits {
-            self.out.set_unclear("a redirection whose target is not a plain file name");
+            self.out.set_unclear_words("a redirection whose target is not a plain file name");
         } else if word.dynamic {
             self.out.set_loose("a redirection whose target is not a plain file name");
         }
@@ -246,6 +246,9 @@ impl Walk {
         if let Some(why) = inner.unclear {
             self.out.set_unclear(why);
         }
+        if let Some(why) = inner.unclear_words {
+            self.out.set_unclear_words(why);
+        }
         if let Some(why) = inner.loose {
             self.out.set_loose(why);
         }
@@ -261,7 +264,7 @@ impl Walk {
             && part.args().iter().any(|w| w.splits)
             && !utility(&base).is_some_and(|u| u.safe_options)
         {
-            self.out.set_unclear(format!(
+            self.out.set_unclear_words(format!(
                 "arguments of {base} are known only at run time and may become options"
             ));
         }

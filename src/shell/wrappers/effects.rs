@@ -25,6 +25,8 @@ pub(crate) struct Effects {
     pub(crate) also: Vec<String>,
     /// See [`Analysis::unclear`](crate::Analysis::unclear).
     pub(crate) unclear: Option<String>,
+    /// The same, for words that are known only when it runs.
+    pub(crate) unclear_words: Option<String>,
     /// See [`Analysis::loose`](crate::Analysis::loose).
     pub(crate) loose: Option<String>,
     /// Folders that it changes to; `None`: an unknown folder.

@@ -23,7 +23,7 @@ pub(super) fn find(base: &str, args: &[Word]) -> Effects {
         let fd = is_fd && (FD.contains(&word.text.as_str()) || ends_in_exec(&word.text));
         if !fd && !RUN.contains(&word.text.as_str()) {
             if word.dynamic && (word.splits || word.text.starts_with([HOLE, '-'])) {
-                out.unclear = Some("find gets arguments that are known only at run time".into());
+                out.unclear_words = Some("find gets arguments that are known only at run time".into());
             }
             continue;
         }

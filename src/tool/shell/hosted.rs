@@ -4,6 +4,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -125,6 +126,15 @@ impl Host {
     fn confine(&self, launch: Launch, in_terminal: bool, forks: &ForkLimit) -> std::io::Result<Launch> {
         let Some(confiner) = &self.0.confiner else { return Ok(launch) };
         let confiner = confiner.in_terminal().filter(|_| in_terminal).unwrap_or_else(|| Arc::clone(confiner));
+        self.confine_by(&*confiner, launch, forks)
+    }
+
+    fn confine_by(
+        &self,
+        confiner: &dyn Confiner,
+        launch: Launch,
+        forks: &ForkLimit,
+    ) -> std::io::Result<Launch> {
         let mut scratch = lock(&self.0.scratch);
         let dir = match scratch.take() {
             Some(dir) => dir,
@@ -148,15 +158,33 @@ impl Host {
     /// When the system refuses.
     pub fn start(
         &self,
-        mut launch: Launch,
+        launch: Launch,
         stdin: Stdio,
         stdout: Stdio,
         stderr: Stdio,
     ) -> std::io::Result<HostedProgram> {
+        self.start_with_copies(launch, &[], [stdin, stdout, stderr])
+    }
+
+    /// The same, with copies in the place of files where it confines and that is possible: pairs of a copy and the path of its
+    /// file. `streams`: its input, its output, its errors.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn start_with_copies(
+        &self,
+        mut launch: Launch,
+        copies: &[(PathBuf, PathBuf)],
+        [stdin, stdout, stderr]: [Stdio; 3],
+    ) -> std::io::Result<HostedProgram> {
         launch.env = environment::environment(&launch.env);
         let marker = self.mark(&mut launch);
         let forks = ForkLimit::default();
-        let launch = self.confine(launch, false, &forks)?;
+        let copying = self.0.confiner.as_ref().filter(|_| !copies.is_empty());
+        let launch = match copying.and_then(|confiner| confiner.with_copies(copies)) {
+            Some(confiner) => self.confine_by(&*confiner, launch, &forks)?,
+            None => self.confine(launch, false, &forks)?,
+        };
         end::adopt_orphans();
         self.guard(&launch.env);
         let leader = launch::start(&launch, stdin, stdout, stderr)?;

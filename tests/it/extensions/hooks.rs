@@ -203,6 +203,61 @@ fn x19_a_hook_that_changes_after_trust_is_not_run() {
     assert_eq!(quit(&mut term), 0);
 }
 
+/// A script that is written after it was judged: where mounts are possible the judged one runs, and the call does not pass. (A file
+/// that is moved into its place ends the mount.)
+#[test]
+fn x2_a_script_that_is_written_before_it_runs_runs_as_it_was_judged() {
+    let found = tiller_sandbox::Confinement::find();
+    if tiller_sandbox::Method::choose(found, tiller_sandbox::Profile::Workspace)
+        != Some(tiller_sandbox::Method::Bubblewrap)
+    {
+        return eprintln!("skipped: no bubblewrap on this machine");
+    }
+    for (runs, ending) in [
+        ("sh tools/guard.sh", "sh"),
+        ("./tools/guard.sh", "sh"),
+        ("cd tools && sh $PWD/guard.sh", "sh"),
+        (". tools/guard.sh", "sh"),
+        ("python3 tools/guard.py", "py"),
+    ] {
+        let server = ScriptServer::start([write("w1", "a.txt"), says("Denied.")]);
+        let place = Place::anthropic(&server);
+        if ending == "py" && !place.program("python3", &["-c", ""]).status().is_ok_and(|s| s.success()) {
+            eprintln!("skipped: python3 is not installed");
+            continue;
+        }
+        // It waits until its script is another one.
+        let waits = "touch started; until [ -e go ]; do sleep 0.01; done";
+        let command = format!("{waits}; {runs}");
+        place.file(
+            ".tiller/hooks.toml",
+            &format!("[[before-tool-call]]\nblocking = true\ncommand = \"{command}\"\n"),
+        );
+        let (name, project) = (format!("tools/guard.{ending}"), place.work.display().to_string());
+        let text = |mark: &str| match ending {
+            "py" => format!("open('{project}/{mark}', 'w')\n"),
+            _ => format!("#!/bin/sh\ntouch '{project}/{mark}'\n"),
+        };
+        place.file(&name, &text("judged"));
+        let script = place.work.join(&name);
+        let executable =
+            || std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755));
+        executable().unwrap();
+        place.ok(&["trust", "--yes"]);
+        let mut exec = place.tiller(&["exec", "--json", "--profile", "full", "go"]);
+        let child = exec.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        wait("the hook", || place.work.join("started").exists());
+        std::fs::write(&script, text("swapped")).unwrap();
+        place.file("go", "");
+        let out = child.wait_with_output().unwrap();
+        let said = output(&String::from_utf8_lossy(&out.stdout), "w1");
+        assert!(said.contains("changed while the hook ran"), "{runs}: {said}");
+        assert!(place.work.join("judged").exists(), "{runs}: the judged one did not run");
+        assert!(!place.work.join("swapped").exists(), "{runs}: the other one ran");
+        assert!(!place.work.join("a.txt").exists(), "{runs}");
+    }
+}
+
 /// Each spelling of the script of a hook: once it is another one it is not run, no call passes, and it is said.
 #[test]
 fn x2_a_script_that_changed_after_trust_is_not_run_however_it_is_spelled() {

@@ -1,10 +1,13 @@
 //! The files that git tracks in a workspace, from its index: what is clean can be had again from the repository.
 
 use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Timespec;
+
+use crate::policy::repository::Repository;
 
 /// The largest index that is read, in bytes. Beyond it no file counts as tracked.
 const LARGEST: u64 = 64 << 20;
@@ -23,22 +26,31 @@ struct State {
 #[derive(Debug, Default)]
 pub(super) struct GitIndex {
     path: PathBuf,
+    /// Stands before the names: of a part of a repository, its folder in that.
+    part: Vec<u8>,
     /// Time and size of the file that was read.
     read: Option<(i64, i64, u64)>,
     files: HashMap<Vec<u8>, State>,
 }
 
 impl GitIndex {
-    /// Of the repository whose work tree this is.
-    pub(super) fn new(workspace: &Path) -> Self {
-        Self { path: git_folder(workspace).join("index"), ..Self::default() }
+    /// Of the repository of a workspace.
+    pub(super) fn new(workspace: &Path, elsewhere: Option<&Repository>) -> Self {
+        let Some(git) = elsewhere else {
+            return Self { path: workspace.join(".git/index"), ..Self::default() };
+        };
+        let mut part = workspace.strip_prefix(&git.top).unwrap_or(workspace).as_os_str().as_bytes().to_vec();
+        if !part.is_empty() {
+            part.push(b'/');
+        }
+        Self { path: git.own.join("index"), part, ..Self::default() }
     }
 
-    /// Whether the file `name` (relative to the work tree) is as it was committed or staged; `None`: it is not tracked.
+    /// Whether the file `name` (relative to the workspace) is as it was committed or staged; `None`: it is not tracked.
     /// Reads the index again when it was changed.
     pub(super) fn find(&mut self, name: &[u8], modified: Timespec, size: u64) -> Option<bool> {
         self.refresh();
-        let known = self.files.get(name)?;
+        let known = self.files.get(&[self.part.as_slice(), name].concat())?;
         let clean = i64::from(known.seconds) == modified.tv_sec
             && (known.nanoseconds == 0 || i64::from(known.nanoseconds) == modified.tv_nsec)
             && u64::from(known.size) == size;
@@ -57,16 +69,6 @@ impl GitIndex {
         self.read = Some(stamp);
         let bytes = if meta.len() <= LARGEST { std::fs::read(&self.path).ok() } else { None };
         self.files = bytes.and_then(|bytes| entries(&bytes)).unwrap_or_default();
-    }
-}
-
-/// The `.git` folder, also of a worktree.
-fn git_folder(workspace: &Path) -> PathBuf {
-    let git = workspace.join(".git");
-    let text = std::fs::read_to_string(&git).unwrap_or_default();
-    match text.strip_prefix("gitdir:") {
-        Some(folder) => workspace.join(folder.trim()),
-        None => git,
     }
 }
 
@@ -155,7 +157,7 @@ mod tests {
                 git(top, "echo x > later; git add -N later");
             }
             std::fs::write(top.join("new"), "new").unwrap();
-            let mut index = GitIndex::new(top);
+            let mut index = GitIndex::new(top, None);
             for name in ["a", "src/b", "src/deep/long name of a file", "src/deep/long name of another"] {
                 assert!(clean(&mut index, top, name), "{version}: {name}");
             }

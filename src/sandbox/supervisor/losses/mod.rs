@@ -94,7 +94,7 @@ impl Losses {
             workspace: policy.workspace.clone(),
             outside,
             passing: passing.filter_map(|path| path.canonicalize().ok()).collect(),
-            index: GitIndex::new(&policy.workspace),
+            index: GitIndex::new(&policy.workspace, policy.repository().as_ref()),
             ignored: Ignored::new(&policy.workspace, before(SystemTime::now())),
             lost: BTreeSet::new(),
             command: u64::MAX,
