@@ -92,9 +92,14 @@ pub fn shortened(text: &str, limit: usize, folder: &Path, call_id: &str) -> Stri
     if text.len() <= limit {
         return text.to_owned();
     }
-    let pointer = Spill::of_call(folder, call_id, "txt", text.len() as u64)
-        .and_then(|mut spill| spill.write(text.as_bytes()).map(|()| spill.pointer()))
-        .unwrap_or_else(|e| format!("the full output could not be kept: {e}"));
+    let earlier = text.lines().filter_map(pointed_at).map(Path::new);
+    let pointer = match earlier.filter(|file| file.starts_with(folder)).find(|file| file.is_file()) {
+        // It was shortened before: the whole is there.
+        Some(file) => format!("{POINTER}: {}", file.display()),
+        None => Spill::of_call(folder, call_id, "txt", text.len() as u64)
+            .and_then(|mut spill| spill.write(text.as_bytes()).map(|()| spill.pointer()))
+            .unwrap_or_else(|e| format!("the full output could not be kept: {e}")),
+    };
     cut_middle(text, limit, &pointer).unwrap_or_default()
 }
 

@@ -27,8 +27,16 @@ pub fn live(path: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
     out
 }
 
-/// The entry as later requests have it.
+/// A kept entry as later requests have it.
 fn as_carried(entry: &Arc<Entry>, carried: &Carried) -> Arc<Entry> {
+    if let EntryBody::Assistant { .. } = &entry.body {
+        let mut entry = Entry::clone(entry);
+        if let EntryBody::Assistant { usage, .. } = &mut entry.body {
+            // The server counted the path before the compaction.
+            usage.estimated = true;
+        }
+        return Arc::new(entry);
+    }
     let Some(short) = carried.shortened.iter().find(|c| c.entry == entry.id) else {
         return Arc::clone(entry);
     };
@@ -101,10 +109,11 @@ fn message(entry: &Entry) -> Option<ChatMessage> {
             if !summary.is_empty() {
                 content.push(Part::Text { text: recall(summary, entry.id) });
             }
-            if !carried.messages.is_empty() {
-                content.push(Part::Text { text: VERBATIM.into() });
+            let first = carried.first.iter().map(|m| (FIRST, m));
+            for (said, message) in first.chain(carried.messages.iter().map(|m| (NOW, m))) {
+                content.push(Part::Text { text: said.into() });
+                content.extend(message.content.iter().cloned());
             }
-            content.extend(carried.messages.iter().flat_map(|m| m.content.iter().cloned()));
             (!content.is_empty()).then_some(ChatMessage::User { content })
         }
         EntryBody::BranchSummary { summary, .. } => {
@@ -123,8 +132,10 @@ fn answers(blocks: &[Block]) -> bool {
     })
 }
 
-/// Stands before the messages that a compaction carries along.
-const VERBATIM: &str = "The first message of the conversation, and those of the present turn, word for word:";
+/// Stands before the first message of the session, which a compaction carries along.
+const FIRST: &str = "The first message of the conversation:";
+/// Stands before each message of the running turn that a compaction carries along.
+const NOW: &str = "A message of the present turn:";
 
 fn of_branch(summary: &str) -> String {
     format!(

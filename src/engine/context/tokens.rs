@@ -64,7 +64,7 @@ pub fn of_entry(entry: &Entry) -> u64 {
         EntryBody::User { content, .. } | EntryBody::ToolResult { content, .. } => of_parts(content),
         EntryBody::Assistant { blocks, .. } => of_blocks(blocks),
         EntryBody::Compaction { summary, carried, .. } => {
-            let words = carried.messages.iter().map(|m| of_parts(&m.content)).sum::<u64>();
+            let words = carried.words().map(|m| of_parts(&m.content)).sum::<u64>();
             of_text(summary).saturating_add(words)
         }
         EntryBody::BranchSummary { summary, .. } => of_text(summary),

@@ -4,7 +4,8 @@ use tiller_protocol::{Block, EntryBody, Part};
 use tiller_tool::output::shortened;
 
 use crate::context::compaction::compact::UNKNOWN_WINDOW;
-use crate::context::tokens;
+use crate::context::request;
+use crate::context::tokens::{self, Calibration};
 use crate::core::Core;
 use crate::session::model;
 use crate::tool_call::calls;
@@ -13,28 +14,38 @@ use crate::turn::CallResult;
 /// Tokens that are left of a result, however little is left of the window.
 const LEAST: u64 = 100;
 
-/// Shortens what the tool said to the call's share of what is left of the window. The whole is kept in a file.
+/// Tokens that are kept for each later result of the reply, as far as there is room; many need less.
+const RESERVE: u64 = 8_000;
+
+/// Shortens what the tool said to the call's share of what is left of the window. The whole is kept in a file, which is
+/// written here: results that are that long are few.
 pub(super) fn share_window(core: &Core, call_id: &str, result: &mut CallResult) {
-    let size = tokens::of_parts(&result.content);
-    if size <= LEAST {
+    let estimate = tokens::of_parts(&result.content);
+    if estimate <= LEAST {
         return;
     }
+    let live = request::live(&core.session.history.path);
+    let size = Calibration::of(&live).read(estimate);
     let window = model::window(core).unwrap_or(UNKNOWN_WINDOW);
     // A tenth is left for the answer.
-    let left = (window - window / 10).saturating_sub(core.session.context_tokens().0);
-    let share = (left / results_to_come(core)).max(LEAST);
+    let left = (window - window / 10).saturating_sub(tokens::of_path(&live).0);
+    let later = results_to_come(core) - 1;
+    let share = (left - later * (left / (later + 1)).min(RESERVE)).max(LEAST);
     if size <= share {
         return;
     }
+    // As an estimate again.
+    let share = (u128::from(share) * u128::from(estimate) / u128::from(size)).try_into().unwrap_or(u64::MAX);
     let end = result.content.len().saturating_sub(result.added.after.len());
     let own = result.added.before.min(end)..end;
     let texts: Vec<&str> = result.content[own.clone()]
         .iter()
         .filter_map(|p| if let Part::Text { text } = p { Some(text.as_str()) } else { None })
         .collect();
-    let text = texts.join("\n");
+    // A secret is masked before it can be cut.
+    let text = core.redact(&texts.join("\n"));
     // Pictures, and what others said around it, are short.
-    let others = size.saturating_sub(tokens::of_text(&text));
+    let others = estimate.saturating_sub(tokens::of_text(&text));
     let bytes = tokens::bytes(share.saturating_sub(others).max(LEAST));
     if text.len() <= bytes {
         return;

@@ -16,20 +16,29 @@ pub struct CarriedContent {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Carried {
-    /// Messages that were summed up and stand after the summary word for word, oldest first: the first of the session,
-    /// and those of the person in the running turn.
+    /// The first message of the session, which was summed up and stands after the summary word for word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<CarriedContent>,
+    /// The same of the person's messages in the running turn, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<CarriedContent>,
     /// Kept results and messages that were shortened.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shortened: Vec<CarriedContent>,
 }
 
 impl Carried {
     pub(crate) fn is_empty(&self) -> bool {
-        self.messages.is_empty() && self.shortened.is_empty()
+        self.first.is_none() && self.messages.is_empty() && self.shortened.is_empty()
     }
 
-    /// Both kinds.
+    /// The messages that stand after the summary, in order.
+    pub fn words(&self) -> impl Iterator<Item = &CarriedContent> {
+        self.first.iter().chain(&self.messages)
+    }
+
+    /// All contents.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut CarriedContent> {
-        self.messages.iter_mut().chain(&mut self.shortened)
+        self.first.iter_mut().chain(&mut self.messages).chain(&mut self.shortened)
     }
 }

@@ -151,7 +151,7 @@ fn messages_of(wire: Wire, body: &[u8]) -> (Vec<Value>, Value) {
     (list, value)
 }
 
-/// Whether a list of messages continues another one. Its last message may have more at its end: it is joined with a
+/// True for a list of messages that continues another one. Its last message may have more at its end: it is joined with a
 /// following one of the same role.
 fn continues(old: &[Value], new: &[Value]) -> bool {
     let Some((last, before)) = old.split_last() else { return true };
@@ -246,7 +246,9 @@ async fn anthropic_sends_thoughts_results_marks_and_images() {
     assert_eq!(m[2]["content"][1]["is_error"], true);
     // Images only in results of successful calls: see vendors.rs.
     assert_eq!(m[2]["content"][1]["content"][1]["type"], "text");
-    assert_eq!(m[2]["content"].as_array().unwrap().len(), 2, "the results of one reply stand together");
+    // The steering word is of the same role, and stands behind the results.
+    assert_eq!(m[2]["content"][2], json!({"type": "text", "text": "and a steering word"}));
+    assert_eq!(m[2]["content"].as_array().unwrap().len(), 3, "the results of one reply stand together");
     let marks = body.to_string().matches("ephemeral").count();
     assert_eq!(marks, 4, "the vendor allows four");
     assert_eq!(m.as_array().unwrap().last().unwrap()["content"][1]["cache_control"], mark);
@@ -520,6 +522,8 @@ async fn a_turn_that_began_without_a_thought_is_not_told_to_think_in_its_middle(
     for (thought, later, thinks) in [(true, false, true), (false, false, false), (false, true, true)] {
         let mut messages = vec![user("x"), call(thought), result.clone()];
         if later {
+            let blocks = vec![Block::Text { text: "Done.".into() }];
+            messages.push(ChatMessage::Assistant { blocks, model: ModelRef("p/claude-sonnet-4-5".into()) });
             messages.push(user("y"));
         }
         let mut r = request(messages);

@@ -75,7 +75,7 @@ const SHAPES: [Shape; 12] = [
 struct Seen {
     rounds: usize,
     sides: usize,
-    /// Tokens of the largest request that was accepted, and of each at which a summary was asked for.
+    /// Tokens of the largest request that was accepted.
     accepted: u64,
     refused: usize,
 }
@@ -127,7 +127,7 @@ fn server(shape: Shape, window: u64, seen: Arc<Mutex<Seen>>) -> Arc<Fake> {
     })
 }
 
-/// What a session of this kind costs with this window.
+/// The ends of the turns of such a session, its cost, and the reasons of its failures.
 async fn story(shape: Shape, window: u64, known: bool) -> (Vec<TurnStatus>, Seen, String) {
     let place = Place::new();
     let kb = if let Shape::Reads(_, _, kb) = shape { kb } else { 45 };
@@ -168,7 +168,7 @@ async fn story(shape: Shape, window: u64, known: bool) -> (Vec<TurnStatus>, Seen
     (ends, seen, why)
 }
 
-/// Whether a session of this kind can go on with this window: what cannot be shortened leaves half of it.
+/// True for a kind of session that can go on with this window: what cannot be shortened leaves half of it.
 fn fits(shape: Shape, window: u64) -> bool {
     match shape {
         Shape::Rules(_) => window > 15_000,

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tiller_protocol::{CarriedContent, Entry, EntryBody, EntryId, Origin, Part};
+use tiller_protocol::{Carried, CarriedContent, Entry, EntryBody, EntryId, Origin, Part};
 use tiller_tool::output::shortened;
 
 use crate::context::compaction::compact;
@@ -26,7 +26,7 @@ pub(crate) struct LongContent {
     pub bytes: usize,
 }
 
-/// Whether a compaction may shorten the entry. `words`: messages, too.
+/// True for entries that a compaction may shorten. `words`: messages, too.
 pub(super) fn may_shorten(entry: &Entry, words: bool) -> bool {
     match &entry.body {
         EntryBody::ToolResult { .. } => true,
@@ -35,50 +35,57 @@ pub(super) fn may_shorten(entry: &Entry, words: bool) -> bool {
     }
 }
 
-/// The messages of the summarised entries that stay word for word, each within `most` tokens: the first of the session,
-/// and those of the person in the turn that still runs.
-pub(super) fn messages(goes: &[Arc<Entry>], stays: &[Arc<Entry>], most: u64) -> Vec<CarriedContent> {
+/// The messages of the summarised entries that stay word for word, as far as all together have `room` tokens: the first of the
+/// session, and those of the person in the turn that still runs.
+pub(super) fn messages(goes: &[Arc<Entry>], stays: &[Arc<Entry>], room: u64) -> Carried {
     let earlier = goes.iter().rev().find_map(|e| match &e.body {
-        EntryBody::Compaction { carried, .. } => Some(carried.messages.as_slice()),
+        EntryBody::Compaction { carried, .. } => Some(carried),
         _ => None,
     });
-    let earlier = earlier.unwrap_or_default();
-    let first = earlier
-        .first()
-        .map(|c| within(c.entry, &c.content, most))
-        .or_else(|| goes.iter().find(|e| e.body.begins_turn()).and_then(|e| carried(e, most)));
-    let mut out: Vec<CarriedContent> = first.into_iter().collect();
-    if stays.iter().any(|e| e.body.begins_turn()) {
-        return out;
-    }
-    let begin = goes.iter().rposition(|e| e.body.begins_turn());
-    let of_person = |e: &&Arc<Entry>| {
-        e.body.begins_turn() || matches!(e.body, EntryBody::User { origin: Origin::Steer, .. })
+    let first = match earlier {
+        // One that carried none is of an earlier version, or imported.
+        Some(earlier) => earlier.first.clone(),
+        None => goes.iter().find(|e| e.body.begins_turn()).and_then(|e| carried(e)),
     };
-    let now = goes[begin.unwrap_or(0)..].iter().filter(of_person).filter_map(|e| carried(e, most));
-    // Those of before belong to this turn, when it has begun no other.
-    let before = earlier.iter().skip(1).filter(|_| begin.is_none());
-    let before = before.map(|c| within(c.entry, &c.content, most));
-    for message in before.chain(now) {
-        if out.iter().all(|m| m.entry != message.entry) {
-            out.push(message);
-        }
+    let mut out = Carried { first, ..Carried::default() };
+    if !stays.iter().any(|e| e.body.begins_turn()) {
+        let begin = goes.iter().rposition(|e| e.body.begins_turn());
+        let of_person = |e: &&Arc<Entry>| {
+            e.body.begins_turn() || matches!(e.body, EntryBody::User { origin: Origin::Steer, .. })
+        };
+        let now = goes[begin.unwrap_or(0)..].iter().filter(of_person).filter_map(|e| carried(e));
+        // Those of before belong to this turn, when it has begun no other.
+        let before = earlier.filter(|_| begin.is_none()).map(|c| c.messages.clone()).unwrap_or_default();
+        let first = out.first.as_ref().map(|first| first.entry);
+        out.messages = before.into_iter().chain(now).filter(|m| Some(m.entry) != first).collect();
     }
+    let share = share(out.words().map(|m| tokens::of_parts(&m.content)).collect(), room).max(LEAST);
+    out.all_mut().for_each(|message| cut_to(message, share));
     out
 }
 
-fn carried(entry: &Entry, most: u64) -> Option<CarriedContent> {
+fn carried(entry: &Entry) -> Option<CarriedContent> {
     let EntryBody::User { content, .. } = &entry.body else { return None };
-    Some(within(entry.id, content, most))
+    Some(CarriedContent { entry: entry.id, content: content.clone() })
 }
 
-fn within(entry: EntryId, content: &[Part], most: u64) -> CarriedContent {
-    let content = if tokens::of_parts(content) <= most {
-        content.to_vec()
-    } else {
-        vec![Part::Text { text: compact::cut(&compact::words(content), tokens::bytes(most)) }]
-    };
-    CarriedContent { entry, content }
+fn cut_to(message: &mut CarriedContent, most: u64) {
+    if tokens::of_parts(&message.content) > most {
+        let text = compact::cut(&words(&message.content), tokens::bytes(most));
+        message.content = vec![Part::Text { text }];
+    }
+}
+
+/// The text of parts, with a note for each picture.
+fn words(content: &[Part]) -> String {
+    let parts: Vec<&str> = content
+        .iter()
+        .map(|p| match p {
+            Part::Text { text } => text.as_str(),
+            Part::Image { .. } => "[image left out to save room: look at it again]",
+        })
+        .collect();
+    parts.join("\n")
 }
 
 /// The kept contents that an earlier compaction of the path shortened.
@@ -92,9 +99,9 @@ pub(super) fn shortened_before(path: &[Arc<Entry>], stays: &[Arc<Entry>]) -> Vec
 }
 
 /// The kept contents that are longer than their share of `room` tokens, and the tokens that their shortening frees.
-/// `words`: of messages, too.
-pub(super) fn long_contents(stays: &[Arc<Entry>], room: u64, words: bool) -> (Vec<LongContent>, u64) {
-    let can = || stays.iter().filter(|e| may_shorten(e, words));
+/// `messages`: of messages, too.
+pub(super) fn long_contents(stays: &[Arc<Entry>], room: u64, messages: bool) -> (Vec<LongContent>, u64) {
+    let can = || stays.iter().filter(|e| may_shorten(e, messages));
     let share = share(can().map(|e| tokens::of_entry(e)).collect(), room).max(LEAST);
     let mut freed = 0_u64;
     let long = can().filter_map(|entry| {
@@ -108,12 +115,7 @@ pub(super) fn long_contents(stays: &[Arc<Entry>], room: u64, words: bool) -> (Ve
             return None;
         }
         freed = freed.saturating_add(size - share);
-        Some(LongContent {
-            entry: entry.id,
-            name,
-            text: compact::words(content),
-            bytes: tokens::bytes(share),
-        })
+        Some(LongContent { entry: entry.id, name, text: words(content), bytes: tokens::bytes(share) })
     });
     (long.collect(), freed)
 }
@@ -170,17 +172,16 @@ mod tests {
         p.reply("", &["c1"]);
         p.result("c1", "r");
         let entries = p.entries[1..].to_vec();
-        let ids = |m: &[CarriedContent]| m.iter().map(|m| m.entry).collect::<Vec<_>>();
+        let ids = |c: &Carried| c.words().map(|m| m.entry).collect::<Vec<_>>();
         let all = messages(&entries, &[], 1_000);
         assert_eq!(ids(&all), [task, running]);
         // It is kept anyway.
         assert_eq!(ids(&messages(&entries[..4], &entries[4..], 1_000)), [task]);
-        let short = messages(&entries, &[], 20);
-        let size = tokens::of_parts(&short[1].content);
-        assert!(tokens::of_parts(&all[1].content) > 400 && size < 50, "{size}");
+        let short = messages(&entries, &[], 40);
+        let size = |c: &Carried| tokens::of_parts(&c.messages[0].content);
+        assert!(size(&all) > 400 && size(&short) < 70, "{}", size(&short));
         // A second compaction in the same turn has both again.
-        let carried = tiller_protocol::Carried { messages: all, ..Default::default() };
-        p.compact_with(None, carried);
+        p.compact_with(None, all);
         p.reply("", &["c2"]);
         p.result("c2", "r");
         let rest = &p.entries[p.entries.len() - 3..];
@@ -188,6 +189,12 @@ mod tests {
         let next = p.user("the next turn");
         let rest = &p.entries[p.entries.len() - 4..];
         assert_eq!(ids(&messages(rest, &[], 1_000)), [task, next]);
+        // An imported compaction carries nothing: the first message is not known.
+        p.compact(None);
+        let later = p.user("a later turn");
+        let rest = &p.entries[p.entries.len() - 2..];
+        assert_eq!(messages(rest, &[], 1_000).first, None);
+        assert_eq!(ids(&messages(rest, &[], 1_000)), [later]);
     }
 
     #[test]

@@ -34,17 +34,19 @@ pub(crate) struct CompactedSize {
     pub at: EntryId,
     pub tokens: u64,
     pub messages: u64,
+    /// Tokens at which it was due.
+    pub limit: u64,
 }
 
 impl CompactedSize {
-    /// The present size. `None`: the path is empty.
-    pub(crate) fn of(path: &[Arc<Entry>]) -> Option<Self> {
+    /// The present size, with the limit that holds. `None`: the path is empty.
+    pub(crate) fn of(path: &[Arc<Entry>], limit: u64) -> Option<Self> {
         let live = live(path);
         let messages = live.iter().filter(|e| is_message(e)).count() as u64;
-        Some(Self { at: path.last()?.id, tokens: tokens::of_path(&live).0, messages })
+        Some(Self { at: path.last()?.id, tokens: tokens::of_path(&live).0, messages, limit })
     }
 
-    /// Whether a context of this size is over a tenth larger.
+    /// True after a growth of more than a tenth.
     fn has_grown(before: u64, now: u64) -> bool {
         now > before.saturating_add(before / 10)
     }
@@ -55,7 +57,7 @@ pub(crate) fn limit(settings: &Context, window: Option<u64>) -> u64 {
     settings.compact_tokens.unwrap_or_else(|| window.map_or(UNKNOWN_WINDOW, |w| w / 5 * 4))
 }
 
-/// Whether the path is over one of the limits, and over a tenth larger than `last` left it: another compaction would free
+/// True for a path that is over one of the limits, and over a tenth larger than `last` left it: another compaction would free
 /// nothing before.
 pub(crate) fn due(
     path: &[Arc<Entry>],
@@ -63,14 +65,14 @@ pub(crate) fn due(
     window: Option<u64>,
     last: Option<CompactedSize>,
 ) -> bool {
-    let Some(now) = CompactedSize::of(path) else { return false };
-    // That of another branch says nothing.
-    let last = last.filter(|last| path.iter().rev().any(|e| e.id == last.at));
+    let Some(now) = CompactedSize::of(path, limit(settings, window)) else { return false };
+    // That of another branch, or under a larger limit, says nothing.
+    let last = last.filter(|last| last.limit <= now.limit && path.iter().rev().any(|e| e.id == last.at));
     let grown = |before: fn(CompactedSize) -> u64, now| {
         last.is_none_or(|last| CompactedSize::has_grown(before(last), now))
     };
     let many = settings.compact_messages.is_some_and(|most| now.messages > most);
-    let long = now.tokens > limit(settings, window);
+    let long = now.tokens > now.limit;
     (many && grown(|last| last.messages, now.messages)) || (long && grown(|last| last.tokens, now.tokens))
 }
 
@@ -85,14 +87,14 @@ pub(crate) struct Plan {
     pub tokens_before: u64,
     /// Tokens that are kept, without the summary and the todo list.
     pub tokens_kept: u64,
-    /// What later requests have in place of entries.
+    /// Contents that later requests have in place of entries.
     pub carried: Carried,
     /// Kept contents that are to be shortened.
     pub long: Vec<LongContent>,
 }
 
 impl Plan {
-    /// Whether there is anything to summarise.
+    /// True where there is something to summarise.
     pub(crate) fn sums_up(&self) -> bool {
         self.goes.iter().any(|e| is_message(e))
     }
@@ -163,8 +165,8 @@ pub(crate) fn plan(path: &[Arc<Entry>], keep: KeepLimits) -> Option<Plan> {
     }
     let (goes, stays) = (rest[..from].to_vec(), &rest[from..]);
     let sums = goes.iter().any(|e| is_message(e));
-    let messages = carried::messages(&goes, stays, keep.room / 8);
-    let words: u64 = messages.iter().map(|m| tokens::of_parts(&m.content)).sum();
+    let mut carried = carried::messages(&goes, stays, keep.room / 4);
+    let words: u64 = carried.words().map(|m| tokens::of_parts(&m.content)).sum();
     let fixed = stays.iter().filter(|e| !carried::may_shorten(e, keep.shorten_words));
     let others: u64 = fixed.map(|e| tokens::of_entry(e)).sum();
     let fixed = tokens::of_entry(prefix) + words + others + if sums { SUMMARY } else { 0 };
@@ -172,6 +174,8 @@ pub(crate) fn plan(path: &[Arc<Entry>], keep: KeepLimits) -> Option<Plan> {
     if !sums && long.is_empty() {
         return None;
     }
+    // Contents that were shortened before stay so.
+    carried.shortened = carried::shortened_before(path, stays);
     let (tokens_before, exact) = tokens::of_path(&live);
     let mut tokens_kept = (tokens::of_entry(prefix) + size + words).saturating_sub(freed);
     if exact {
@@ -187,8 +191,7 @@ pub(crate) fn plan(path: &[Arc<Entry>], keep: KeepLimits) -> Option<Plan> {
         kept: rest.len() - from,
         tokens_before,
         tokens_kept,
-        // Contents that were shortened before stay so.
-        carried: Carried { messages, shortened: carried::shortened_before(path, stays) },
+        carried,
         long,
     })
 }
@@ -227,7 +230,8 @@ pub(crate) fn preview(plan: &Plan) -> CompactPreview {
     }
     CompactPreview {
         tokens_before: plan.tokens_before,
-        tokens_after: plan.tokens_kept + SUMMARY,
+        tokens_after: plan.tokens_kept
+            + if plan.sums_up() { SUMMARY } else { tokens::of_text(&plan.earlier()) },
         summarised: plan.goes.len() as u64,
         kept: plan.kept as u64,
         goes,
@@ -314,7 +318,7 @@ pub(crate) fn transcript(entries: &[Arc<Entry>], focus: Option<&str>, most: usiz
     out
 }
 
-pub(super) fn words(content: &[Part]) -> String {
+fn words(content: &[Part]) -> String {
     let parts: Vec<&str> = content
         .iter()
         .map(|p| match p {

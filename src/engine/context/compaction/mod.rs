@@ -68,9 +68,9 @@ pub(crate) fn compact(
             .find_map(|round| compact::plan(&core.session.history.path, keep_of_round(core, round))),
         false => compact::plan(&core.session.history.path, keep(core)),
     };
-    let nothing = match overflow {
-        true => format!("nothing more can be left out; the largest parts are {}", largest_parts(core)),
-        false => compact::nothing_to_do(&core.session.history.path),
+    let nothing = match turn {
+        Some(_) => format!("nothing more can be left out; the largest parts are {}", largest_parts(core)),
+        None => compact::nothing_to_do(&core.session.history.path),
     };
     let model = summariser(core);
     let demo = model::is_demo(core, &model);
@@ -247,7 +247,10 @@ pub(crate) fn compacted(core: &mut Core, done: CompactionResult) {
         (Err(notice), _) => Err(notice),
         (Ok(_), None) => Err(Notice::new(NoticeKind::Internal, "an empty summary")),
     };
-    core.context.compacted = CompactedSize::of(&core.session.history.path);
+    if done.turn.is_some() || result.is_ok() {
+        let limit = compact::limit(&core.services.config().context, model::window(core));
+        core.context.compacted = CompactedSize::of(&core.session.history.path, limit);
+    }
     if result.is_ok() {
         tell_too_large(core, before);
     }
