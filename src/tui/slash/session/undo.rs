@@ -18,7 +18,7 @@ impl SlashCommand for Undo {
     fn help(&self) -> &'static str {
         match self.0 {
             true => "Redo what /undo reverted",
-            false => "Undo the file changes of the last turn, or the last branch, restore, name or summary",
+            false => "Undo the last turn's files, or the last branch, restore or summary",
         }
     }
 
