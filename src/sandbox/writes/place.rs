@@ -98,8 +98,7 @@ impl Place {
         let Err(error) = is_was(&new) else { return Ok(()) };
         if let Err(stays) = swap(&new, &self.at) {
             // What came out is not removed.
-            let kept = new.keep().map_err(|e| e.error)?;
-            return Err(io::Error::other(format!("{error}; it is in {}: {stays}", kept.display())));
+            return Err(left_beside(new, &error, &stays.into()));
         }
         Err(error)
     }
@@ -132,8 +131,7 @@ impl Place {
         let Err(error) = is_was(&away) else { return Ok(()) };
         if let Err(stays) = rename_new(&away, &self.at) {
             // It is not removed.
-            let kept = away.keep().map_err(|e| e.error)?;
-            return Err(io::Error::other(format!("{error}; it is in {}: {stays}", kept.display())));
+            return Err(left_beside(away, &error, &stays));
         }
         Err(error)
     }
@@ -155,6 +153,17 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
             std::fs::rename(from, to)
         }
         done => Ok(done?),
+    }
+}
+
+/// Leaves under its temporary name what could not be put back, and says so.
+fn left_beside(temporary: TempPath, why: &io::Error, stays: &io::Error) -> io::Error {
+    let name = temporary.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    match temporary.keep() {
+        Ok(_) => {
+            io::Error::other(format!("{why}, and could not be put back: it is beside it as {name} ({stays})"))
+        }
+        Err(error) => error.error,
     }
 }
 
