@@ -364,7 +364,7 @@ impl Shell for RemoteShell {
             stuck: 0,
             excess: None,
             note,
-            lives_on: false,
+            lives_on: None,
             refusals: Refusals::default(),
         })
     }

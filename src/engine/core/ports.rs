@@ -197,8 +197,8 @@ impl Ports for CallPorts {
 
 #[async_trait]
 impl CommandPorts for CallPorts {
-    async fn confirm_held(&self, agent: &AgentId, files: Vec<HeldWrite>) -> HeldAnswer {
-        self.held.confirm(&self.tx, agent, &files).await
+    async fn confirm_held(&self, agent: &AgentId, files: Vec<HeldWrite>, more: usize) -> HeldAnswer {
+        self.held.confirm(&self.tx, agent, &files, more).await
     }
 }
 

@@ -8,7 +8,7 @@ use tiller_protocol::ask::{PermissionAsk, Risk};
 use tiller_protocol::{
     AgentId, AskBody, AskReply, Decision, PermissionOutcome, Profile, SessionId, ToolVerb,
 };
-use tiller_tool::shell::{HeldAnswer, HeldDecision, HeldWrite};
+use tiller_tool::shell::{HeldAnswer, HeldDecision, HeldKind, HeldWrite};
 use tokio::sync::mpsc;
 
 use super::answer::remember;
@@ -47,9 +47,10 @@ impl HeldJudge {
         tx: &mpsc::Sender<Msg>,
         agent: &AgentId,
         files: &[HeldWrite],
+        more: usize,
     ) -> HeldAnswer {
         let verdicts =
-            self.services.permit.held(agent, self.profile, &files.iter().map(path_of).collect::<Vec<_>>());
+            self.services.permit.held(agent, self.profile, &files.iter().map(plain_path).collect::<Vec<_>>());
         let mut decisions: Vec<HeldDecision> = verdicts.iter().map(|verdict| decision_of(*verdict)).collect();
         let asked: Vec<&HeldWrite> = files
             .iter()
@@ -57,7 +58,7 @@ impl HeldJudge {
             .filter(|(_, verdict)| **verdict == HeldVerdict::Ask)
             .map(|(file, _)| file)
             .collect();
-        let Some(HeldQuestion { ask, rule }) = self.question(&asked) else {
+        let Some(HeldQuestion { ask, rule }) = self.question(&asked, more) else {
             return HeldAnswer { decisions, ..HeldAnswer::default() };
         };
         let (hash, shown, always) = (ask.hash.clone(), ask.shown.clone(), ask.always.clone());
@@ -80,25 +81,44 @@ impl HeldJudge {
         HeldAnswer { decisions, comment, unanswered }
     }
 
-    /// `None`: there is nothing to ask about.
-    fn question(&self, files: &[&HeldWrite]) -> Option<HeldQuestion> {
+    /// `None`: there is nothing to ask about. `more`: files that stay out and are not asked about.
+    fn question(&self, files: &[&HeldWrite], more: usize) -> Option<HeldQuestion> {
         files.first()?;
-        let paths: Vec<HeldPath> = files.iter().map(|file| path_of(file)).collect();
-        let (mut effects, rule) = self.services.permit.held_effects(&paths);
+        let (paths, plain): (Vec<HeldPath>, Vec<HeldPath>) =
+            files.iter().map(|file| (path_of(file), plain_path(file))).unzip();
+        let (mut effects, _) = self.services.permit.held_effects(&paths);
+        let (_, rule) = self.services.permit.held_effects(&plain);
         let names = names(files, &self.services.workspace.root);
-        let programs: Vec<&str> =
-            files.iter().zip(&names).filter(|(file, _)| file.runs).map(|(_, name)| name.as_str()).collect();
-        if !programs.is_empty() {
-            effects.push(format!("makes {} executable", programs.join(", ")));
+        let of = |counts: &dyn Fn(&HeldWrite) -> bool| {
+            let some = files.iter().zip(&names).filter(|(file, _)| counts(file));
+            some.map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        for (kind, before, behind) in [
+            (HeldKind::Program, "makes", " executable"),
+            (HeldKind::Link, "makes", " a link"),
+            (HeldKind::Removed, "removes", ""),
+        ] {
+            let some = of(&|file| file.kind == kind);
+            if !some.is_empty() {
+                effects.push(format!("{before} {some}{behind}"));
+            }
+        }
+        if rule.is_some() {
+            let some = of(&is_plain);
+            effects.push(format!("a yes holds until the session ends: commands may write {some} again"));
+        }
+        if more > 0 {
+            effects.push(format!("leaves {more} more protected files out: too many, too large, or not text"));
         }
         let diff: String = files.iter().map(|file| file.diff.as_str()).collect();
-        let all = files.iter().all(|file| file.instructs);
+        let all = plain.iter().all(|path| path.instructs);
+        let kinds: Vec<&str> = files.iter().map(|file| file.kind.word()).collect();
         let always = rule.clone().filter(|_| all);
         let call = Call {
             tool: TOOL,
             verb: &ToolVerb::Write,
             shown: &names.join("\n"),
-            arguments: &serde_json::json!({ "held": names, "diff": diff }),
+            arguments: &serde_json::json!({ "held": names, "kinds": kinds, "diff": diff }),
             folder: "",
             diff: (!diff.is_empty()).then_some(diff.as_str()),
             why: "",
@@ -150,6 +170,16 @@ impl HeldJudge {
 
 fn path_of(file: &HeldWrite) -> HeldPath {
     HeldPath { path: file.path.clone(), instructs: file.instructs }
+}
+
+/// Returns true for instructions that a rule may let stay: what becomes a link or a program, or goes, needs an answer each time.
+fn is_plain(file: &HeldWrite) -> bool {
+    file.instructs && file.kind == HeldKind::File
+}
+
+/// The path as rules see it.
+fn plain_path(file: &HeldWrite) -> HeldPath {
+    HeldPath { path: file.path.clone(), instructs: is_plain(file) }
 }
 
 fn decision_of(verdict: HeldVerdict) -> HeldDecision {

@@ -70,13 +70,13 @@ pub(super) fn note_changed(
                 missed += 1;
                 continue;
             }
-            // The person made it since the workspace was read.
-            // It may have been there.
+            // More than were read: it may have been there.
             None if before.len() >= NAMES => {
                 missed += 1;
                 continue;
             }
-            None if stamp.is_none_or(|stamp| !stamp.is_since(since)) => continue,
+            // Made before the command: the person's.
+            None if stamp.is_none_or(|stamp| !stamp.is_just_since(since)) => continue,
             None => (&State::Missing, None),
         };
         if Budget::new(BYTES, ENTRIES).read(&path).is_ok_and(|now| now == *state) {

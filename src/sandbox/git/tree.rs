@@ -19,6 +19,9 @@ const FOLDERS: usize = 100_000;
 /// have steps.
 pub(super) const STEP: Duration = Duration::from_secs(2);
 
+/// The step of the kernel's clock by which files are stamped, with some room.
+const TICK: Duration = Duration::from_millis(20);
+
 /// Device and number of a file.
 pub(super) type FileId = (u64, u64);
 
@@ -42,9 +45,18 @@ impl Stamp {
 
     /// Whether it was changed at this time or later, as far as the steps of clocks tell.
     pub(super) fn is_since(&self, time: SystemTime) -> bool {
+        self.time() + STEP >= time
+    }
+
+    /// Returns true if it was changed at this time or later, as far as the clock of its file system tells: one with long steps
+    /// knows no parts of a second.
+    pub(super) fn is_just_since(&self, time: SystemTime) -> bool {
+        self.time() + if self.changed.1 == 0 { STEP } else { TICK } >= time
+    }
+
+    fn time(&self) -> SystemTime {
         let seconds = Duration::from_secs(u64::try_from(self.changed.0).unwrap_or_default());
-        UNIX_EPOCH + seconds + Duration::from_nanos(u64::try_from(self.changed.1).unwrap_or_default()) + STEP
-            >= time
+        UNIX_EPOCH + seconds + Duration::from_nanos(u64::try_from(self.changed.1).unwrap_or_default())
     }
 }
 

@@ -8,8 +8,9 @@ use tiller_tool::shell::{HeldFile, HeldRelease, HeldState};
 
 use super::judge::Changed;
 use super::place::{Place, remove_empty};
-use super::{BYTES, ENTRIES, ProtectedWrites, content, folder_above, instructs, may_keep};
-use crate::quarantine::{Budget, State, Violation};
+use super::{ProtectedWrites, content, folder_above, instructs, may_keep};
+use crate::policy;
+use crate::quarantine::{State, Violation};
 
 /// A change that was put back.
 #[derive(Clone, Debug)]
@@ -65,24 +66,45 @@ fn state_of(held: &HeldState) -> State {
     }
 }
 
-/// Returns true if this link leads to another protected name of the workspace: what lies elsewhere is written by everyone.
+/// Returns the state with the rights that the question shows: those of what was there and the bits of a program, or of a new file
+/// that only its owner writes.
+fn with_shown_rights(now: State, was: &State) -> State {
+    match (now, was) {
+        (State::File(bytes, mode), State::File(_, old)) => State::File(bytes, old & 0o666 | mode & 0o111),
+        (State::File(bytes, mode), _) => State::File(bytes, mode & 0o755),
+        (now, _) => now,
+    }
+}
+
+/// Returns true if this link, which lies in a real folder, leads to another protected name of the workspace: what lies elsewhere is
+/// written by everyone. Only steps up at the beginning of its text are followed.
 fn leads_to_protected(workspace: &Path, link: &Path, to: &Path) -> bool {
-    let plain = to.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let folder = link.parent().unwrap_or(link);
-    plain && folder_above(workspace, &folder.join(to), false).is_some()
+    let Some(mut at) = link.parent().map(Path::to_path_buf) else { return false };
+    let mut down = false;
+    for part in to.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if !down && at.pop() && at.starts_with(workspace) => {}
+            Component::Normal(name) => {
+                down = true;
+                at.push(name);
+            }
+            _ => return false,
+        }
+    }
+    // No other link on its way.
+    let straight = at.parent().is_some_and(|folder| policy::real(folder) == folder);
+    down && straight && folder_above(workspace, &at, false).is_some()
 }
 
 impl HeldRelease for ProtectedWrites {
     fn release(&self, file: &HeldFile) -> io::Result<()> {
         // Commands that write such names wait meanwhile.
         let mut noted = self.hold();
-        let (was, now) = (state_of(&file.was), state_of(&file.now));
+        let was = state_of(&file.was);
+        let now = with_shown_rights(state_of(&file.now), &was);
         let place = Place::open(&file.above, &file.path)?;
-        let there = Budget::new(BYTES, ENTRIES).read(&place.at)?;
-        let made = match there == was {
-            true => place.put(&now),
-            false => Err(io::Error::other("it was changed meanwhile")),
-        };
+        let made = place.exchange(&was, &now);
         if made.is_err() || now == State::Missing {
             remove_empty(&file.above, &file.path);
         }

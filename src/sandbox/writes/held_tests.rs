@@ -118,6 +118,51 @@ fn what_no_question_can_show_stays_out() {
     }
 }
 
+/// A link may go up to another protected name of the workspace, and by no other way.
+#[test]
+fn a_link_to_another_protected_name_is_held() {
+    for method in supervised() {
+        let session = Session::new(method);
+        std::fs::write(session.work("AGENTS.md"), "mine").unwrap();
+        let (out, judged) = session.run(
+            "mkdir -p packages/a sub; ln -s sub way; cd packages/a; ln -s ../../AGENTS.md CLAUDE.md; \
+             ln -s ./../../.npmrc .envrc; ln -s ../../../outside/AGENTS.md GEMINI.md; ln -s ../../README SKILL.md; \
+             ln -s b/../../../AGENTS.md SOUL.md; ln -s ../../way/AGENTS.md HEARTBEAT.md; \
+             ln -s ../../../work/AGENTS.md .npmrc; ln -s \"$PWD/../../AGENTS.md\" .goosehints",
+        );
+        assert!(out.status.success(), "{method:?}: {out:?}");
+        let held = session.held(judged);
+        let names: Vec<_> =
+            held.iter().map(|file| file.path.file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, [".envrc", "CLAUDE.md"], "{method:?}");
+        for file in &held {
+            session.release(file).unwrap();
+        }
+        assert_eq!(session.text("packages/a/CLAUDE.md"), "mine", "{method:?}");
+        assert!(!session.work("packages/a/GEMINI.md").is_symlink(), "{method:?}");
+    }
+}
+
+/// The question shows that something becomes a program, not that others may write it.
+#[test]
+fn rights_that_were_not_shown_are_not_given() {
+    for method in supervised() {
+        let session = Session::new(method);
+        std::fs::write(session.work(".npmrc"), "mine").unwrap();
+        std::fs::set_permissions(session.work(".npmrc"), PermissionsExt::from_mode(0o600)).unwrap();
+        let (_, judged) = session.run("for f in .npmrc .envrc; do echo x > $f; chmod 777 $f; done");
+        for file in &session.held(judged) {
+            session.release(file).unwrap();
+        }
+        let mode = |name| session.work(name).metadata().unwrap().permissions().mode() & 0o7777;
+        assert_eq!((mode(".npmrc"), mode(".envrc")), (0o711, 0o755), "{method:?}");
+        let left = std::fs::read_dir(session.work("")).unwrap().flatten().map(|entry| entry.file_name());
+        let left: Vec<_> =
+            left.filter(|name| name.to_string_lossy().starts_with(super::super::TEMPORARY)).collect();
+        assert!(left.is_empty(), "{method:?}: {left:?}");
+    }
+}
+
 /// A program that asks by itself before it writes instructions, and one that does not.
 #[test]
 fn instructions_of_a_program_that_is_asked_are_its_own() {

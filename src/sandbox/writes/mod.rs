@@ -47,6 +47,8 @@ const SEEN: usize = 10_000;
 const REPOSITORY: [&str; 2] = [".git", "git~1"];
 /// The folder of Tiller, which a command does not write by git either.
 const OWN: &str = ".tiller";
+/// Begins the names of what is put in place from here. They count as protected: a command that opens one waits until it is there.
+const TEMPORARY: &str = ".tiller-held-";
 
 /// Returns the folder above the protected name that this path in the workspace goes through. `link`: a link may lie there, so
 /// that the first part of a name counts too. `None`: none, or it is a part of a package or of a repository.
@@ -57,8 +59,10 @@ pub(crate) fn folder_above(workspace: &Path, path: &Path, link: bool) -> Option<
     let at = match found {
         Some(found) if REPOSITORY.contains(&found.name) => return None,
         Some(found) => found.at,
-        None if link => protected_names::find_begun(&parts)?,
-        None => return None,
+        None => {
+            let temporary = parts.iter().position(|part| part.starts_with(TEMPORARY));
+            temporary.or_else(|| protected_names::find_begun(&parts).filter(|_| link))?
+        }
     };
     (!protected_names::is_package(&parts)).then(|| workspace.join(below.iter().take(at).collect::<PathBuf>()))
 }
@@ -153,7 +157,7 @@ impl Before {
     }
 }
 
-/// The protected names that the commands of a session have written and that were not judged yet.
+/// The protected names that the commands of one agent, or one process, have written and that were not judged yet.
 #[derive(Debug, Default)]
 pub struct ProtectedWrites {
     noted: Mutex<Noted>,
@@ -165,7 +169,7 @@ struct Noted {
     before: BTreeMap<PathBuf, Before>,
     /// The bytes of all of them.
     bytes: usize,
-    /// The contents of paths before commands of the session, by the numbers of git.
+    /// The contents of paths before these commands, by the numbers of git.
     seen: HashMap<PathBuf, HashSet<String>>,
 }
 

@@ -107,6 +107,8 @@ impl Tool for ExecuteCode {
         let failed = |e: ShellError| ToolError::Tell(format!("the script could not be run: {e}"));
         let exposed = Exposed::of(cx);
         let confiner = cx.local_confiner().cloned();
+        // What it writes is judged at its end.
+        let runs = cx.state.shells.script(cx);
         let guard = cx.state.shells.guard(confiner, cx).await.map_err(failed)?;
         let ran = match &args.session {
             None => fresh(&args.code, &exposed, cx).await,
@@ -115,6 +117,7 @@ impl Tool for ExecuteCode {
         let mut ran = ran?;
         if let Some(guard) = &guard {
             let mut compared = put_back(guard).await;
+            drop(runs);
             cx.witness.remade(&compared.remade);
             held::settle(&mut compared, cx).await;
             if compared.has_restored() {

@@ -53,9 +53,10 @@ pub trait MemoryPorts: Send + Sync {
 /// The engine's decisions about what a command has done.
 #[async_trait]
 pub trait CommandPorts: Send + Sync {
-    /// Decides whether files that a command wrote and that are held back stay, by mode, rules and the person.
-    async fn confirm_held(&self, agent: &AgentId, files: Vec<HeldWrite>) -> HeldAnswer {
-        let _ = (agent, files);
+    /// Decides whether files that a command wrote and that are held back stay, by mode, rules and the person. `more`: how many
+    /// others stay out, since no question can show them.
+    async fn confirm_held(&self, agent: &AgentId, files: Vec<HeldWrite>, more: usize) -> HeldAnswer {
+        let _ = (agent, files, more);
         HeldAnswer::default()
     }
 }

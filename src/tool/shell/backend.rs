@@ -14,6 +14,7 @@ use crate::shell::output::capture::Capture;
 use crate::shell::output::leftover::Leftover;
 use crate::shell::output::progress::Progress;
 use crate::shell::processes::launch::{Confiner, Exit};
+use crate::shell::processes::proc_fs::Family;
 
 /// Why a shell could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -124,6 +125,27 @@ pub enum CommandEnd {
     Stopped,
 }
 
+/// Processes that a command has left running.
+#[derive(Debug)]
+pub struct Rest {
+    family: Family,
+    /// Those of the shell, which are none of them.
+    own: [i32; 2],
+}
+
+impl Rest {
+    /// `None`: none is found. Reads the list of processes.
+    pub(crate) fn of(family: Family, own: [i32; 2]) -> Option<Self> {
+        let rest = Self { family, own };
+        rest.lives().then_some(rest)
+    }
+
+    /// Returns true if one lives. Reads the list of processes.
+    pub(crate) fn lives(&self) -> bool {
+        self.family.living().iter().any(|stat| !self.own.contains(&stat.pid))
+    }
+}
+
 /// What is known after a command.
 #[derive(Debug)]
 pub struct CommandResult {
@@ -146,7 +168,7 @@ pub struct CommandResult {
     /// What else the model has to know, for instance that a connection broke.
     pub note: Option<String>,
     /// Processes that it started run on, as far as they are found. Looked for only where protected files are compared.
-    pub lives_on: bool,
+    pub lives_on: Option<Rest>,
     /// What a sandbox refused to it.
     pub refusals: Refusals,
 }

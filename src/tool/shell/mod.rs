@@ -38,7 +38,7 @@ mod terminal;
 
 pub use backend::{CommandEnd, CommandResult, Line, Shell, ShellError, Sink, Start};
 pub use confined::blocked::{BlockedAction, BlockedKind, BlockedLog, Refusals, blocked_words};
-pub use confined::held::{HeldAnswer, HeldDecision, HeldFile, HeldRelease, HeldState, HeldWrite};
+pub use confined::held::{HeldAnswer, HeldDecision, HeldFile, HeldKind, HeldRelease, HeldState, HeldWrite};
 pub use confined::watch::{CommandMark, CommandWatch, DELETIONS, Deletion, DeletionAnswer, DeletionGuard};
 pub use confined::witness::{FileMark, Left, PathBefore, Whose, Witness};
 pub use elsewhere::{Elsewhere, ProcessThere, Terminals};

@@ -1,19 +1,34 @@
 //! Protected files that the kernel does not keep from being written: recorded before a command, compared after it, and
-//! put back. While something that a command started lives on, they are compared again: when it has written one, before the next
-//! command of the same shell, at the end of a background process, and at the end of the session.
+//! put back. While something that a command started lives on in the background, they are compared again: when it has written one,
+//! before the next command of the same shell, at the end of a background process, and at the end of the session.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tiller_protocol::lock;
 use tokio::sync::watch;
 
 use crate::ToolCx;
-use crate::shell::backend::ShellError;
+use crate::shell::backend::{Rest, ShellError};
 use crate::shell::pool::ShellPool;
 use crate::shell::processes::launch::{Compared, Confiner, Exit, FileGuard};
 
 /// Time between two looks for protected names that a process has written while it runs.
 const PAUSE: Duration = Duration::from_millis(500);
+/// Comparisons that put something back while one process runs. What writes again and again is compared at its end only.
+const LOOKS: usize = 20;
+/// Looks from one time to the next at which it is found out whether something lives.
+const LIVES: u32 = 20;
+
+/// The way in which a process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// Its call waits for it: it is compared at its end, and the person is asked then.
+    Foreground,
+    /// It is compared while it runs. The person is not asked.
+    Background,
+}
 
 /// The comparisons while a process runs and after its end.
 #[derive(Clone, Debug, Default)]
@@ -53,25 +68,33 @@ impl ShellPool {
         guard.map_err(ShellError::system("the protected files cannot be compared"))
     }
 
-    /// Compares the protected files when the process has written some, when it has ended, and once more at the end of the session.
+    /// Compares the protected files when the process has ended, and once more at the end of the session; in the background also when
+    /// it has written some.
     pub(crate) fn guard_until(
         &self,
         guard: Option<Arc<dyn FileGuard>>,
         mut exit: watch::Receiver<Option<Exit>>,
+        runs: Runs,
     ) -> Restored {
         let Some(guard) = guard else { return not_compared() };
         self.watched(Arc::clone(&guard));
         let (tx, restored) = watch::channel(Restoring::default());
         // Ends with the process.
         tokio::spawn(async move {
+            let mut looks = if runs == Runs::Background { LOOKS } else { 0 };
             // An error: the process is no longer waited for.
-            while tokio::time::timeout(PAUSE, exit.wait_for(Option::is_some)).await.is_err() {
+            while looks > 0 && tokio::time::timeout(PAUSE, exit.wait_for(Option::is_some)).await.is_err() {
                 if guard.has_news() {
-                    let compared = put_back(&guard).await;
+                    let compared = put_back(&guard).await.told_only();
+                    looks -= usize::from(compared.has_restored());
                     tx.send_modify(|all| all.compared.extend(compared));
                 }
             }
-            let compared = put_back(&guard).await;
+            let _ = exit.wait_for(Option::is_some).await;
+            let mut compared = put_back(&guard).await;
+            if runs == Runs::Background {
+                compared = compared.told_only();
+            }
             tx.send_modify(|all| {
                 all.compared.extend(compared);
                 all.over = true;
@@ -81,25 +104,65 @@ impl ShellPool {
     }
 
     /// Compares the protected files of the agent's shell while no command runs in it, as long as something that the last one
-    /// started may write some.
-    pub(crate) fn guard_rest(&self, guard: &Arc<dyn FileGuard>, cx: &ToolCx) {
-        let (slot, guard) = (self.slot(cx), Arc::clone(guard));
+    /// started lives.
+    pub(crate) fn guard_rest(&self, guard: &Arc<dyn FileGuard>, rest: Rest, cx: &ToolCx) {
+        let (slot, guard, rest) = (self.slot(cx), Arc::clone(guard), Arc::new(rest));
+        let (confined, scripts) = (Arc::clone(&self.confined), self.scripts(cx));
         tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(PAUSE).await;
-                let mut slot = slot.lock().await;
-                match &slot.guard {
-                    Some(own) if Arc::ptr_eq(own, &guard) => {
-                        if guard.has_news() {
-                            let compared = put_back(&guard).await;
-                            slot.compared.extend(compared);
-                        }
-                    }
-                    // The next command has compared them, or the session is over.
-                    _ => return,
+            let mut looks = LOOKS;
+            let mut lives = true;
+            for turn in 1_u32.. {
+                if looks == 0 || !lives {
+                    return;
                 }
+                tokio::time::sleep(PAUSE).await;
+                // Before the last comparison.
+                if turn.is_multiple_of(LIVES) {
+                    let rest = Arc::clone(&rest);
+                    lives = tokio::task::spawn_blocking(move || rest.lives()).await.unwrap_or(true);
+                }
+                let mut slot = slot.lock().await;
+                if !slot.guard.as_ref().is_some_and(|own| Arc::ptr_eq(own, &guard)) {
+                    // The next command has compared them, or the session is over.
+                    return;
+                }
+                // What a script of the agent writes is judged at its end.
+                if scripts.load(Ordering::Acquire) > 0 || !guard.has_news() {
+                    continue;
+                }
+                // The end of the session compares what is in use here.
+                lock(&confined).guards.push(Arc::clone(&guard));
+                let compared = put_back(&guard).await;
+                let guards = &mut lock(&confined).guards;
+                if let Some(at) = guards.iter().rposition(|one| Arc::ptr_eq(one, &guard)) {
+                    guards.swap_remove(at);
+                }
+                looks -= usize::from(compared.has_restored());
+                slot.compared.extend(compared);
             }
         });
+    }
+
+    /// The number of scripts of this agent that run.
+    fn scripts(&self, cx: &ToolCx) -> Arc<AtomicUsize> {
+        Arc::clone(lock(&self.confined).scripts.entry(cx.agent.clone()).or_default())
+    }
+
+    /// Counts a script of this agent, until the result is dropped.
+    pub(crate) fn script(&self, cx: &ToolCx) -> ScriptRuns {
+        let scripts = self.scripts(cx);
+        scripts.fetch_add(1, Ordering::AcqRel);
+        ScriptRuns(scripts)
+    }
+}
+
+/// A script that runs.
+#[derive(Debug)]
+pub(crate) struct ScriptRuns(Arc<AtomicUsize>);
+
+impl Drop for ScriptRuns {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

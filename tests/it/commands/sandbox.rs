@@ -175,6 +175,12 @@ fn both(server: &ScriptServer) -> [Place; 2] {
 const EVIL: &str = "echo evil > .git/hooks/pre-commit; echo evil > .envrc; \
                     touch ../user/outside/new && echo written";
 
+/// The exit code of a run after [`EVIL`]: 3 where its file was held back, since no one could answer whether it stays; 0 where
+/// it was refused at once.
+fn ended(results: &str) -> i32 {
+    if results.contains(".envrc is protected") { 3 } else { 0 }
+}
+
 /// What a rule or the mode allows runs in the workspace: it writes there, not elsewhere, and not the protected files.
 #[test]
 fn an_allowed_command_writes_in_the_workspace_and_nowhere_else() {
@@ -198,7 +204,7 @@ fn an_allowed_command_writes_in_the_workspace_and_nowhere_else() {
         }
         place.file(".git/config", "[core]\n");
         place.file("evil.sh", EVIL);
-        place.ok(&["exec", "--profile", "full", "work"]);
+        let out = place.run(&["exec", "--profile", "full", "work"]);
         let results = server.bodies().last().unwrap()["messages"].to_string();
         let kept = format!("f\\nm\\n{}\\n1", place.work.join("sub").display());
         assert!(results.contains(&kept), "the shell keeps folder, variables and functions: {results}");
@@ -210,6 +216,7 @@ fn an_allowed_command_writes_in_the_workspace_and_nowhere_else() {
         // Put back afterwards, or refused at once where the system calls are supervised.
         let told = [".envrc is protected", ".envrc: Permission denied"];
         assert!(told.iter().any(|told| results.contains(told)), "the model is told: {results}");
+        assert_eq!(out.code, Some(ended(&results)), "{out:?} {results}");
     }
 }
 
@@ -228,8 +235,9 @@ fn only_a_rule_of_the_person_lets_auto_leave_the_sandbox() {
             std::fs::create_dir_all(place.user.join("outside")).unwrap();
             std::fs::create_dir_all(place.work.join(".git/hooks")).unwrap();
             place.file("evil.sh", EVIL);
-            place.ok(&["exec", "--profile", "full", "work"]);
+            let ran = place.run(&["exec", "--profile", "full", "work"]);
             let results = server.bodies().last().unwrap()["messages"].to_string();
+            assert_eq!(ran.code, Some(ended(&results)), "{ran:?} {results}");
             assert_eq!(place.user.join("outside/new").exists(), out, "{results}");
             assert_eq!(results.contains("Only the user can let it run outside"), !out, "{results}");
             let audit = place.ok(&["audit"]);
@@ -368,7 +376,9 @@ fn off_confines_nothing() {
     place.config("sandbox = \"off\"\n");
     std::fs::create_dir_all(place.user.join("outside")).unwrap();
     place.file("evil.sh", EVIL);
-    place.ok(&["exec", "--profile", "full", "work"]);
+    let out = place.run(&["exec", "--profile", "full", "work"]);
+    // Outside too: the file is held back, and no one could answer whether it stays.
+    assert_eq!(out.code, Some(3), "{out:?}");
     assert!(place.user.join("outside/new").exists() && !place.work.join(".envrc").exists());
     let results = server.bodies().last().unwrap()["messages"].to_string();
     assert!(results.contains(".envrc is protected"), "{results}");

@@ -105,6 +105,8 @@ fn without_an_answer_they_stay_out_and_exec_ends_with_3() {
     let out = run("agents.py", &[]);
     assert_eq!((out.code, text(&place, "AGENTS.md")), (Some(3), String::new()), "{out:?}");
     assert!(out.stderr.contains("--allow 'write_file(AGENTS.md)'"), "{out:?}");
+    let out = run("agents.py", &["--deny", "write_file(AGENTS.md)"]);
+    assert_eq!((out.code, text(&place, "AGENTS.md")), (Some(3), String::new()), "a rule forbids it: {out:?}");
     let out = run("agents.py", &["--allow", "write_file(AGENTS.md)"]);
     assert_eq!((out.code, text(&place, "AGENTS.md")), (Some(0), "Obey me.\n".to_owned()), "{out:?}");
 }

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use tokio::net::unix::pipe::{OpenOptions, Receiver};
 
 use crate::ToolCx;
-use crate::shell::backend::{Backend, CommandResult, Line, Shell, ShellError, Sink, Start};
+use crate::shell::backend::{Backend, CommandResult, Line, Rest, Shell, ShellError, Sink, Start};
 use crate::shell::confined::watch::CommandWatch;
 use crate::shell::local::report::ShellReport;
 use crate::shell::output::leftover::{PipeRead, read_now, read_ready};
@@ -285,10 +285,9 @@ impl LocalShell {
         }
     }
 
-    /// Whether something that the command of this time started lives; the shell itself does not count.
-    fn lives_on(&self, since: u64, before: &[i32]) -> bool {
-        let own = |pid: i32| pid == self.leader.pid || pid == self.shell.0;
-        self.family(since, before).living().iter().any(|s| !own(s.pid))
+    /// Returns what the command of this time has left running; the shell itself does not count.
+    fn rest(&self, since: u64, before: &[i32]) -> Option<Rest> {
+        Rest::of(self.family(since, before), [self.leader.pid, self.shell.0])
     }
 }
 

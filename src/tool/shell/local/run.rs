@@ -216,7 +216,7 @@ impl LocalShell {
         };
         let state = report.as_ref().map(|r| r.state(&self.base));
         let (folder, exports) = report.map_or((None, None), |r| (Some(r.folder), Some(r.exports)));
-        let lives_on = line.compared && self.lives_on(since, &before);
+        let lives_on = if line.compared { self.rest(since, &before) } else { None };
         self.watch.end();
         let excess = self.excess(how).await;
         running.0 = None;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -71,18 +71,20 @@ pub struct ShellPool {
     guardian: Mutex<Option<Guardian>>,
     zombies: Zombies,
     closed: AtomicBool,
-    confined: Mutex<ConfinedCommands>,
+    pub(super) confined: Arc<Mutex<ConfinedCommands>>,
     /// Terminals elsewhere that were used.
     pub(super) places: Mutex<Vec<Arc<dyn Elsewhere>>>,
 }
 
 /// What the confined commands of a session have in common.
 #[derive(Default)]
-struct ConfinedCommands {
+pub(super) struct ConfinedCommands {
     /// Temporary files of those that have no shell of their own.
     scratch: Option<tempfile::TempDir>,
     /// Protected files, compared once more at the end of the session.
-    guards: Vec<Arc<dyn FileGuard>>,
+    pub(super) guards: Vec<Arc<dyn FileGuard>>,
+    /// The number of scripts of each agent that run.
+    pub(super) scripts: HashMap<AgentId, Arc<AtomicUsize>>,
 }
 
 impl std::fmt::Debug for ShellPool {
@@ -126,7 +128,7 @@ impl ShellPool {
             guardian: Mutex::default(),
             zombies: Zombies::default(),
             closed: AtomicBool::new(false),
-            confined: Mutex::default(),
+            confined: Arc::default(),
             places: Mutex::default(),
         }
     }
@@ -314,11 +316,13 @@ impl ShellPool {
         self.close_there().await;
         let left = end::end(&self.everything(), LAST_GRACE, None).await;
         let slots: Vec<_> = lock(&self.slots).values().cloned().collect();
-        let mut guards = std::mem::take(&mut lock(&self.confined).guards);
+        let mut guards = Vec::new();
         for slot in slots {
             // A slot in use has a command that is being ended, and compares the files itself.
             guards.extend(slot.try_lock().ok().and_then(|mut slot| slot.guard.take()));
         }
+        // After the slots: what is compared between two commands is among these.
+        guards.append(&mut lock(&self.confined).guards);
         for guard in &guards {
             put_back(guard).await;
         }

@@ -89,7 +89,14 @@ impl ShellPool {
             restored.extend(put_back(&old).await);
             used.slot.guard = None;
         }
-        used.guard = self.guard(cx.confiner().cloned(), cx).await?;
+        used.guard = match self.guard(cx.confiner().cloned(), cx).await {
+            Ok(guard) => guard,
+            Err(error) => {
+                // For the next command.
+                used.slot.compared = restored;
+                return Err(error);
+            }
+        };
         let line = Line {
             command,
             variables: cx.variables(),
@@ -107,17 +114,24 @@ impl ShellPool {
             self.run_own(slot, line, folder, sink, cx).await
         };
         used.ended = true;
-        let Some(guard) = used.guard.clone() else { return ran };
-        restored.extend(put_back(&guard).await);
-        cx.witness.remade(&restored.remade);
-        used.guard = None;
-        let mut ran = ran?;
-        ran.restored = restored;
-        if ran.ended.lives_on {
+        let guard = used.guard.clone();
+        if let Some(guard) = &guard {
+            restored.extend(put_back(guard).await);
+            cx.witness.remade(&restored.remade);
+            used.guard = None;
+        }
+        let mut ran = match ran {
+            Ok(ran) => FinishedCommand { restored, ..ran },
+            Err(error) => {
+                used.slot.compared = restored;
+                return Err(error);
+            }
+        };
+        if let (Some(guard), Some(rest)) = (guard, ran.ended.lives_on.take()) {
             if ran.left.is_some() {
                 self.watched(Arc::clone(&guard));
             }
-            self.guard_rest(&guard, cx);
+            self.guard_rest(&guard, rest, cx);
             used.slot.guard = Some(guard);
         }
         Ok(ran)

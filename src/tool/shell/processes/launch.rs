@@ -136,12 +136,28 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Adds those of another comparison.
+    /// Adds those of a later comparison. Of a path that is held in both, the later state counts.
     pub(crate) fn extend(&mut self, more: Self) {
-        self.restored.extend(more.restored);
-        self.held.extend(more.held);
-        self.told.extend(more.told);
+        let mut restored = more.restored;
+        for file in more.held {
+            let room = self.held.len() < MOST;
+            match self.held.iter_mut().find(|old| old.path == file.path) {
+                // What was there at first: where the two differ, it was changed meanwhile, and nothing is released.
+                Some(old) => *old = HeldFile { was: old.was.clone(), ..file },
+                None if room => self.held.push(file),
+                None => restored.push(file.words),
+            }
+        }
+        add(&mut self.restored, restored);
+        add(&mut self.told, more.told);
         self.remade.extend(more.remade);
+    }
+
+    /// Returns the same without the files themselves: they stay out, and no one is asked.
+    pub(crate) fn told_only(mut self) -> Self {
+        let words: Vec<String> = std::mem::take(&mut self.held).into_iter().map(|file| file.words).collect();
+        add(&mut self.restored, words);
+        self
     }
 
     /// Returns true if something was put back.
@@ -161,6 +177,17 @@ impl Compared {
     }
 }
 
+/// Adds lines that are not there yet, as far as they are not too many.
+fn add(lines: &mut Vec<String>, more: Vec<String>) {
+    for line in more {
+        if lines.len() < MOST && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+}
+
+/// Files that are held, and lines that are kept, of one process.
+const MOST: usize = 200;
 /// Lines about what was put back after one command.
 const LINES: usize = 25;
 

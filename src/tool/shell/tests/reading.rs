@@ -303,6 +303,25 @@ async fn a_protected_file_is_put_back_while_what_wrote_it_runs() {
     assert_eq!(own.cx.state.shells.shutdown().await, 0);
 }
 
+/// A command that its call waits for keeps what it wrote until it ends, in a terminal too.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_command_in_the_foreground_is_compared_at_its_end_only() {
+    let mut own = bench();
+    let confiners = Confiners { workspace: Some(Arc::new(Watching)), ..Confiners::default() };
+    own.cx.workspace = Arc::new(Workspace::new(&own.root).unwrap().confine(confiners));
+    let guarded = own.root.join("guarded");
+    for pty in [false, true] {
+        std::fs::write(&guarded, "old").unwrap();
+        // Three times as long as between two looks.
+        let write = "echo evil > guarded; sleep 1.5; echo \"[$(cat guarded)]\"";
+        let said = own.say(&Terminal, json!({"command": write, "pty": pty})).await;
+        assert!(said.contains("[evil]") && said.contains("guarded was put back"), "{pty}: {said}");
+        assert_eq!(std::fs::read_to_string(&guarded).unwrap(), "old", "{pty}");
+    }
+    assert_eq!(own.cx.state.shells.shutdown().await, 0);
+}
+
 /// Text from the network is data in a frame; what Tiller says of the command stands behind it.
 #[tokio::test]
 async fn what_a_client_of_the_network_prints_is_framed() {
