@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use tiller_protocol::Clock;
+
 use super::kills::{Fuse, clean};
 use super::world::{World, diff};
 use crate::{Id, SnapshotError};

@@ -435,12 +435,6 @@ async fn turns_of_two_windows_share_no_calls() {
     assert_eq!(theirs.files[0].path, "b.txt");
     let cut = StepRow { of: StepOf::Call("cut off".into()), ..theirs.clone() };
     store.steps().add(session, cut).wait().unwrap();
-    // It goes on from the middle of the running turn.
-    let entries = second.snapshot().await.entries;
-    let middle = entries.iter().rfind(|e| matches!(e.body, EntryBody::ToolResult { .. })).unwrap().id;
-    open(&mut first, "main").await;
-    fork(&mut first, middle).await;
-    first.turn("from the middle").await;
     gate.pass_one();
     second.finished().await;
     let main = event(&mut second).await;
