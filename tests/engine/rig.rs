@@ -22,6 +22,16 @@ pub(crate) use crate::scripted_model::*;
 /// Longest time that a test waits for an event.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
+/// Waits until `done` is true.
+pub(crate) async fn wait_until(what: &str, mut done: impl AsyncFnMut() -> bool) {
+    let wait = async {
+        while !done().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(tokio::time::timeout(DEADLINE, wait).await.is_ok(), "waited for {what}");
+}
+
 /// Folders of one test. Outlives the engines that it starts.
 pub(crate) struct Place {
     pub(crate) tmp: tempfile::TempDir,

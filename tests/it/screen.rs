@@ -199,7 +199,7 @@ pub(crate) fn choose(term: &mut Term, text: &str) {
     assert!(found.is_some(), "no row with {text} can be chosen:\n{}", term.screen());
 }
 
-/// Whether what stands before the cursor ends with `text`, wherever its line was wrapped.
+/// The text before the cursor ends with `text`, wherever its line was wrapped.
 fn typed(screen: &vt100::Screen, text: &str) -> bool {
     let bare = |s: &str| -> String { s.chars().filter(|c| !c.is_whitespace() && *c != '▌').collect() };
     let want = bare(text);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-/// How long a wait may take before the test fails. Generous: CI machines are slow and busy.
+/// Longest wait before the test fails. Generous: CI machines are slow and busy.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Time of a person between two keys, at least, and between the last letter and Enter.
@@ -48,7 +48,7 @@ fn whole(bytes: &[u8]) -> usize {
     }
 }
 
-/// How long it is waited for that typed bytes are read, that the screen's thread sleeps, that anything happens. The first two
+/// Limits of waiting: for typed bytes to be read, for the screen's thread to sleep, for anything to happen. The first two waits
 /// end by themselves; a program that is stopped or replaced reads nothing.
 const UNREAD: Duration = Duration::from_secs(10);
 const BUSY: Duration = Duration::from_secs(5);
@@ -56,7 +56,7 @@ const SILENT: Duration = Duration::from_millis(500);
 /// Time between two looks at it.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How far the program has come.
+/// Progress of the program.
 struct Progress {
     /// Bytes that it has written.
     written: usize,
@@ -72,7 +72,7 @@ struct Progress {
 struct MainThread {
     /// It runs, or waits for a processor or a disk.
     works: bool,
-    /// How often it has begun to wait.
+    /// Count of the times that it has begun to wait.
     switches: u64,
 }
 

@@ -100,11 +100,19 @@ impl Doubts {
         }
     }
 
-    /// Puts the files of both first where a list names only some: those beyond are not marked.
+    /// Puts the files in doubt first where a list names only some: those beyond are not marked. Of those that no witness saw one
+    /// in the list is enough, since it then stands for all beyond.
     pub(crate) fn put_first(&self, changes: &mut [FileDiff]) {
-        if changes.len() > back::NAMED && !self.both.is_empty() {
-            let paths: HashSet<&PathBuf> = self.both.iter().collect();
-            changes.sort_by_key(|diff| !paths.contains(&diff.path));
+        if changes.len() > back::NAMED && !(self.both.is_empty() && self.unseen.is_empty()) {
+            let both: HashSet<&PathBuf> = self.both.iter().collect();
+            let unseen: HashSet<&PathBuf> = self.unseen.iter().collect();
+            let first = changes.iter().find(|diff| unseen.contains(&diff.path)).map(|diff| diff.path.clone());
+            changes.sort_by_key(|diff| match &diff.path {
+                path if first.as_ref() == Some(path) => 0,
+                path if both.contains(path) => 1,
+                path if unseen.contains(path) => 2,
+                _ => 3,
+            });
         }
     }
 }
@@ -132,6 +140,16 @@ mod tests {
         let mut named = back::named(&changes);
         both.mark(&mut named);
         assert_eq!(Doubts::of(&named), both);
+
+        // One that would not be named is, and stands for all that are not.
+        let few = Doubts { unseen: vec![changes[back::NAMED].path.clone()], ..both };
+        for doubts in [&few, &Doubts { both: Vec::new(), ..few.clone() }] {
+            changes.sort_by(|a, b| a.path.cmp(&b.path));
+            doubts.put_first(&mut changes);
+            let mut named = back::named(&changes);
+            doubts.mark(&mut named);
+            assert!(Doubts::of(&named).unseen.contains(&PathBuf::new()));
+        }
 
         let unseen = changes.iter().map(|diff| diff.path.clone()).collect();
         Doubts { unseen, ..Doubts::default() }.mark(&mut named);

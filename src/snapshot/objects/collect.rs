@@ -16,6 +16,7 @@ use crate::pack::repack::Repack;
 use crate::pack::write::{MOST, Writer};
 use crate::pack::{Pack, PackLocation};
 use crate::restore::journal::Journal;
+use crate::restore::kept;
 use crate::shadow::Shadow;
 
 /// A snapshot younger than this, in milliseconds, is never collected: another process may be about to record it.
@@ -123,7 +124,8 @@ impl Shadow {
     }
 
     /// Deletes snapshots that are not in `keep` and older than `max_age`; then, while more than `quota` bytes are
-    /// needed, the oldest others. The newest, and all of the last two hours, are always kept.
+    /// needed, the oldest others. The newest, and all of the last two hours, are always kept. Copies of files are deleted when
+    /// they are 30 days old, and the oldest while they take more than `quota` bytes.
     ///
     /// # Errors
     /// When the store cannot be read or written. Deletions up to then remain; the rest is intact.
@@ -187,6 +189,7 @@ impl Shadow {
         out.dropped.reverse();
         let live = marks.live;
         self.sweep_packs(&live)?;
+        kept::collect(&self.place.dir, self.clock.now(), quota, GRACE);
         drop(joining);
         out.bytes_after = self.bytes()?;
         Ok(out)

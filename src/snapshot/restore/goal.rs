@@ -121,11 +121,24 @@ pub struct RecoveryReport {
     pub done: Vec<PathBuf>,
     /// Paths that stayed as they were, and why.
     pub left: Vec<SkippedPath>,
+    /// The folder with copies of what stood at changed paths that others may have written.
+    pub apart: Option<PathBuf>,
 }
 
 impl RecoveryReport {
     /// One sentence for the person.
     pub fn sentence(&self) -> String {
+        let mut text = self.outcome();
+        if let Some(folder) = self.apart.as_ref().filter(|_| self.after.is_some()) {
+            text.push_str(&format!(
+                " What you may have changed before it is kept for 30 days in {}.",
+                folder.display()
+            ));
+        }
+        text
+    }
+
+    fn outcome(&self) -> String {
         match self.after {
             None => "A restore was interrupted before it changed a file. Nothing was changed.".into(),
             Some(_) if self.left.is_empty() => {

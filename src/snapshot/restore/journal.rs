@@ -31,6 +31,8 @@ pub(crate) struct Journal {
     /// The state to restore.
     pub(crate) to: Id,
     pub(crate) ops: Vec<Op>,
+    /// The name of the folder of the store with copies of what stood at files that others may have written.
+    pub(crate) apart: Option<String>,
 }
 
 /// Progress of a journalled restore.
@@ -76,6 +78,10 @@ impl Journal {
             out.push_str(&format!("{} {} {links} {path}{source}\n", put(op.from), put(op.to)));
         }
         out.push_str("end\n");
+        // After the end, where an older program does not read.
+        if let Some(apart) = &self.apart {
+            out.push_str(&format!("apart {apart}\n"));
+        }
         out
     }
 
@@ -87,9 +93,11 @@ impl Journal {
         safe.then_some(())?;
         let (before, to) = (lines.next()?.parse().ok()?, lines.next()?.parse().ok()?);
         let mut ops = Vec::new();
-        for line in lines {
+        while let Some(line) = lines.next() {
             if line == "end" {
-                return Some(Self { staging, before, to, ops });
+                let apart = lines.next().and_then(|line| line.strip_prefix("apart "));
+                let apart = apart.filter(|name| !name.contains('/')).map(str::to_owned);
+                return Some(Self { staging, before, to, ops, apart });
             }
             let mut words = line.split(' ');
             let (from, to) = (get(words.next()?)?, get(words.next()?)?);

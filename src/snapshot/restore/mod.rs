@@ -131,7 +131,6 @@ impl Shadow {
         drop(now);
         batch.finish()?;
         let apart = kept::keep_apart(self, &apart)?;
-        let fates = self.carry_out(&lock, before.id, plan.to, &ops)?;
         let mut touched: Vec<Vec<u8>> = ops.iter().map(|op| op.path.clone()).collect();
         // A path that is not covered does not become covered by name because a restore named it.
         let unkept = |why: &SkipReason| {
@@ -139,8 +138,13 @@ impl Shadow {
         };
         let known = left.iter().filter(|l| !unkept(&l.why));
         touched.extend(known.filter_map(|l| names::relative(&self.workspace, &l.path).ok()));
-        let seen = self.take(&lock, Some(&touched))?;
-        let after = self.amend(before.id, seen, &ops, &|n| !fates.contains_key(&n))?;
+        let mut change = || -> Result<(SkippedOps, Snapshot)> {
+            let fates = self.carry_out(&lock, (before.id, plan.to), &ops, apart.as_ref())?;
+            let seen = self.take(&lock, Some(&touched))?;
+            let after = self.amend(before.id, seen, &ops, &|n| !fates.contains_key(&n))?;
+            Ok((fates, after))
+        };
+        let (fates, after) = change().map_err(|e| kept::named(e, apart.as_ref()))?;
         let (done, more) = sorted(&ops, &fates);
         left.extend(more);
         let changed: HashSet<&PathBuf> = done.iter().collect();
@@ -164,12 +168,19 @@ impl Shadow {
     }
 
     /// Stages, journals and changes. Returns the operations that left their path as it was, and why.
-    fn carry_out(&self, lock: &Lock, before: Id, to: Id, ops: &[Op]) -> Result<SkippedOps> {
+    fn carry_out(
+        &self,
+        lock: &Lock,
+        (before, to): (Id, Id),
+        ops: &[Op],
+        apart: Option<&CopiesApart>,
+    ) -> Result<SkippedOps> {
         if ops.is_empty() {
             return Ok(SkippedOps::new());
         }
         let root = self.root_or_new()?;
-        let journal = Journal { staging: self.staging_name(&root)?, before, to, ops: ops.to_vec() };
+        let apart = apart.and_then(|copies| Some(copies.folder.file_name()?.to_str()?.to_owned()));
+        let journal = Journal { staging: self.staging_name(&root)?, before, to, ops: ops.to_vec(), apart };
         journal.begin(&self.place.dir, &self.steps)?;
         match self.lay_out(root.as_fd(), &journal) {
             Ok(staging) => {

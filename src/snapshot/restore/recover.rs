@@ -11,7 +11,7 @@ use crate::objects::place::Lock;
 use crate::restore::goal::RecoveryReport;
 use crate::restore::journal::{Journal, Phase};
 use crate::restore::replace::{Now, Replace};
-use crate::restore::{is_leaf, sorted};
+use crate::restore::{is_leaf, kept, sorted};
 use crate::scan::disk;
 use crate::shadow::Shadow;
 
@@ -24,9 +24,14 @@ pub(crate) fn run(shadow: &mut Shadow, lock: &Lock) -> Result<Option<RecoveryRep
         after: None,
         done: Vec::new(),
         left: Vec::new(),
+        apart: journal.apart.as_ref().map(|name| kept::folder(shadow, name)).filter(|folder| folder.is_dir()),
     };
     if phase == Phase::Staging {
         roll_back(shadow, &journal)?;
+        if let Some(copies) = recovered.apart.take() {
+            // Of files that were not changed.
+            let _ = std::fs::remove_dir_all(copies);
+        }
         return Ok(Some(recovered));
     }
     let Some(root) = shadow.root()? else {

@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use tiller_protocol::Clock;
+
 use super::kills::{Fuse, clean};
 use super::world::{World, diff};
 use crate::{Id, SnapshotError};
@@ -41,6 +43,33 @@ fn what_nobody_needs_goes_when_it_is_old() {
     let again = s.snapshot().unwrap();
     assert_eq!(diff(&s, ids[29], again.id), "");
     clean(&w);
+}
+
+/// Folders with copies of files go when they are 30 days old without another one being made, and the oldest before that while all
+/// are larger than the quota.
+#[test]
+fn copies_of_files_go_by_age_and_by_the_quota() {
+    let w = World::new();
+    let mut s = w.open();
+    s.snapshot().unwrap();
+    let now = w.clock.now().millis();
+    let day = i64::try_from(DAY.as_millis()).unwrap();
+    let put = |parent: &str, age: i64| {
+        let folder = w.store().join(parent).join(format!("{}-0", now - age * day));
+        fs::create_dir_all(folder.join("0")).unwrap();
+        fs::write(folder.join("0/copy"), [0; 1000]).unwrap();
+        folder
+    };
+    let [old, outside, older, newer] =
+        [("kept", 31), ("outside", 31), ("kept", 3), ("outside", 2)].map(|(parent, age)| put(parent, age));
+    let fresh = put("kept", 0);
+    let left = |s: &mut crate::Shadow, quota| {
+        s.collect(&[], 365 * DAY, quota).unwrap();
+        [&old, &outside, &older, &newer, &fresh].map(|folder| folder.exists())
+    };
+    assert_eq!(left(&mut s, u64::MAX), [false, false, true, true, true]);
+    assert_eq!(left(&mut s, 2_500), [false, false, false, true, true]);
+    assert_eq!(left(&mut s, 10), [false, false, false, false, true], "the last hours");
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::kills::Fuse;
 use super::world::{World, agent, restore, undo};
 use crate::{Answer, Goal};
 
@@ -175,6 +177,70 @@ fn no_copy_is_kept_of_what_a_restore_leaves_as_it_is() {
     w.put("a.txt", "person, after the plan");
     let done = s.restore(&plan, &BTreeMap::new()).unwrap();
     assert_eq!((w.get("a.txt").as_str(), done.apart), ("person, after the plan", None));
+}
+
+/// The place of a copy is longer than that of its file, and may be too long: it has a number then.
+#[test]
+fn w19_a_name_that_the_store_cannot_have_does_not_stop_a_restore() {
+    let w = before();
+    let mut long = String::new();
+    let free = 4_090 - w.work().as_os_str().len() - 1;
+    while long.len() + 201 < free {
+        long.push_str(&format!("{}/", "d".repeat(200)));
+    }
+    long.push_str(&"f".repeat((free - long.len()).min(200)));
+    w.put(&long, "before");
+    let mut s = w.open();
+    let first = s.snapshot().unwrap();
+    let step = agent(&mut s, || {
+        w.put(&long, "command, long");
+        w.put("1", "command, one");
+    });
+    let goal = Goal { unseen: vec![PathBuf::new()], ..Goal::back(first.id, vec![step]) };
+    let plan = s.plan(&goal).unwrap();
+    let done = s.restore(&plan, &BTreeMap::new()).unwrap();
+    assert_eq!(w.get(&long), "before");
+    let apart = done.apart.unwrap();
+    let copy = |name: &str| fs::read_to_string(apart.folder.join(name)).unwrap();
+    assert_eq!((apart.paths.len(), copy("1"), copy("2")), (2, "command, one".into(), "command, long".into()));
+}
+
+/// Wherever a restore is cut off: once it has changed a file, its error and the next start name the folder with the copies, and
+/// one that cannot be written leaves none.
+#[test]
+fn w19_an_interrupted_restore_names_its_copies() {
+    let (mut finished, mut failed) = (0, 0);
+    for n in 0.. {
+        let w = before();
+        let fuse = Fuse::new();
+        let mut s = w.open_with(fuse.steps(io::ErrorKind::Interrupted)).unwrap();
+        let first = s.snapshot().unwrap();
+        let step = agent(&mut s, || w.put("a.txt", "command"));
+        let goal = Goal { unseen: vec!["a.txt".into()], ..Goal::back(first.id, vec![step]) };
+        let plan = s.plan(&goal).unwrap();
+        fuse.after(n);
+        let result = s.restore(&plan, &BTreeMap::new());
+        drop(s);
+        let folders = || fs::read_dir(w.store().join("kept")).map_or(0, Iterator::count);
+        let Err(error) = result else { break };
+        let restored = w.get("a.txt") == "before";
+        if restored {
+            assert!(error.to_string().contains("is kept for 30 days in "), "{n}: {error}");
+            failed += 1;
+        }
+        let mut s = w.open_with(Fuse::new().steps(io::ErrorKind::Interrupted)).unwrap();
+        let said = s.recovered().map(|r| (r.after.is_some(), r.sentence()));
+        match said {
+            Some((true, said)) => {
+                let folder = said.split_once("is kept for 30 days in ").unwrap().1.trim_end_matches('.');
+                assert_eq!(fs::read_to_string(Path::new(folder).join("a.txt")).unwrap(), "command", "{said}");
+                finished += 1;
+            }
+            Some((false, said)) => assert!(!said.contains("30 days") && folders() == 0, "{n}: {said}"),
+            None => {}
+        }
+    }
+    assert!(finished > 0 && failed > 0, "{finished} {failed}");
 }
 
 /// Prints what the copies of 5,000 files cost a restore.

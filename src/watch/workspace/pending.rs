@@ -154,7 +154,21 @@ impl Storm {
     }
 
     fn settle(self) -> EndedStorm {
-        let trace = self.traces.into_iter().max_by_key(|(_, n)| *n).map(|(t, _)| t).unwrap_or_default();
+        let mut traces: Vec<Trace> = {
+            let mut counted = self.traces;
+            // The one with the most events first.
+            counted.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+            counted.into_iter().map(|(trace, _)| trace).collect()
+        };
+        let others = if traces.is_empty() { Vec::new() } else { traces.split_off(1) };
+        let mut trace = traces.pop().unwrap_or_default();
+        // A command whose witness knows its files is named for these however few they are.
+        for command in others.into_iter().flat_map(|other| other.shell) {
+            let knows = command.witness.as_ref().is_some_and(|witness| witness.is_complete());
+            if knows && !trace.shell.contains(&command) {
+                trace.shell.push(command);
+            }
+        }
         let mut folders: Vec<PathBuf> = self.folders.into_iter().collect();
         folders.sort();
         EndedStorm { folders: (!self.all).then_some(folders), trace }
@@ -163,6 +177,7 @@ impl Storm {
 
 #[cfg(test)]
 mod tests {
+    use super::super::who::Command;
     use super::*;
 
     const QUIET: Duration = Duration::from_millis(200);
@@ -202,6 +217,32 @@ mod tests {
         assert_eq!(storm.folders.unwrap().len(), 7);
         assert_eq!(storm.trace, trace);
         assert!(p.is_empty() && p.due().is_none());
+    }
+
+    /// Most events are of the person; a command that wrote some of the files is a candidate for these.
+    #[test]
+    fn a_storm_keeps_each_command_whose_witness_knows_its_files() {
+        let start = Instant::now();
+        let witness = tiller_tool::shell::Witness::default();
+        witness.begin(std::time::SystemTime::now());
+        let watch = tiller_tool::shell::CommandWatch::default();
+        watch.attend(&witness);
+        watch.sees_changes();
+        let [seen, unseen] = [Some(witness), None].map(|witness| Command {
+            agent: tiller_protocol::AgentId::main(),
+            what: "make".into(),
+            witness,
+        });
+        let mut p = Pending::new(QUIET);
+        for n in 0..=STORM {
+            let shell = match n {
+                0 => vec![seen.clone()],
+                1 => vec![unseen.clone()],
+                _ => Vec::new(),
+            };
+            p.mark(&PathBuf::from(format!("/d/f{n}")), &Trace { git: false, shell }, start);
+        }
+        assert_eq!(p.take(start + LULL * 2).storm.unwrap().trace.shell, [seen]);
     }
 
     #[test]

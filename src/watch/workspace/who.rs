@@ -91,6 +91,7 @@ impl Evidence {
 
     /// A command of an agent begins or ends.
     pub(crate) fn shell(&mut self, command: Command, running: bool, now: Instant) {
+        self.ended.retain(|(_, at)| now.duration_since(*at) < TAIL);
         if running {
             self.running.push(command);
         } else if let Some(at) = self.running.iter().position(|c| *c == command) {
@@ -208,6 +209,13 @@ mod tests {
         e.shell(make.clone(), false, later);
         assert_eq!(e.trace(later + TAIL / 2).shell, std::slice::from_ref(&make));
         assert_eq!(e.trace(later + TAIL).shell, []);
+        // Of many commands without a change between them only the last ones are held.
+        for n in 0..100 {
+            e.shell(make.clone(), true, later + TAIL * n);
+            e.shell(make.clone(), false, later + TAIL * n);
+        }
+        assert_eq!(e.ended.len(), 1);
+        assert_eq!(e.trace(later + TAIL * 100).shell, []);
         // An end without a beginning is ignored.
         e.shell(make, false, later);
     }

@@ -11,6 +11,7 @@ use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::TurnChanges;
 use tiller_protocol::review::Reject;
 use tiller_protocol::{ChangeKind, CommandBody, Entry, EntryBody, EventBody, Op, SessionId};
+use tiller_store::{Options, StepOf, StepRow, Store};
 
 use crate::files::checkpoints::{keeps, kept, session_command};
 use crate::rig::*;
@@ -315,9 +316,7 @@ async fn an_undo_and_a_redo_before_the_end_are_in_the_log() {
     for (redo, content) in [(false, "0\n"), (true, "1\n"), (false, "0\n"), (true, "1\n")] {
         rig.send(CommandBody::Session(SessionCommand::UndoOp { redo }));
         // It begins once the log is on disk: then a file is another one.
-        while names.iter().all(|name| place.read(name) != content) {
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        }
+        wait_until("a file", async || names.iter().any(|name| place.read(name) == content)).await;
         rig.quit().await;
         let again = |p: &mut tiller_engine::EngineConfig| {
             keeps(&place, p);
@@ -353,19 +352,18 @@ async fn a_turn_that_a_crash_cut_off_is_taken_back() {
     let session = rig.session();
     rig.submit("write");
     let there = place.work.parent().unwrap().join("there");
-    while !there.exists() {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    wait_until("the second command", async || there.exists()).await;
     rig.kill().await;
     for _ in 0..2 {
         place.free_if_there(session);
         let mut rig = place.start_with(&fake, again(&place, session)).await;
+        let of_turn = |op: &&Op| matches!(&op.change, OpChange::Files { turn: Some(_), .. });
         let mut rows = 0;
-        while rows == 0 {
-            let log = ops(&mut rig).await;
-            rows =
-                log.iter().filter(|op| matches!(&op.change, OpChange::Files { turn: Some(_), .. })).count();
-        }
+        wait_until("a row", async || {
+            rows = ops(&mut rig).await.iter().filter(of_turn).count();
+            rows > 0
+        })
+        .await;
         assert_eq!(rows, 1);
         rig.quit().await;
     }
@@ -422,15 +420,21 @@ async fn turns_of_two_windows_share_no_calls() {
     let entries = first.snapshot().await.entries;
     fork(&mut first, entries[1].id).await;
     first.turn("instead").await;
-    let mut second = place.start_with(&fake, again(&place, first.session())).await;
+    let session = first.session();
+    let mut second = place.start_with(&fake, again(&place, session)).await;
     second.asked().await;
     open(&mut second, "main").await;
     second.submit("on main");
-    while fake.count() < 4 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    wait_until("its second request", async || fake.count() >= 4).await;
     first.turn("on the branch").await;
     let beside = event(&mut first).await;
+    // Of a call of the other window the row is stored, and not yet its result.
+    let store = Store::open(&place.db(), Options::default()).unwrap();
+    let rows = store.steps().list(session, 0).unwrap();
+    let theirs = rows.iter().rfind(|row| matches!(row.of, StepOf::Call(_))).unwrap();
+    assert_eq!(theirs.files[0].path, "b.txt");
+    let cut = StepRow { of: StepOf::Call("cut off".into()), ..theirs.clone() };
+    store.steps().add(session, cut).wait().unwrap();
     gate.pass_one();
     second.finished().await;
     let main = event(&mut second).await;
@@ -458,9 +462,7 @@ async fn what_is_not_covered_and_changed_is_named_later_too() {
     let session = rig.session();
     rig.turn("append").await;
     let is_named = |e: &&Entry| matches!(&e.body, EntryBody::Note { text } if text.contains("data.bin"));
-    while !rig.snapshot().await.entries.iter().any(|e| is_named(&e)) {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    wait_until("a note", async || rig.snapshot().await.entries.iter().any(|e| is_named(&e))).await;
     rig.quit().await;
     let mut rig = place.start_with(&fake, again(&place, session)).await;
     let entries = rig.snapshot().await.entries;

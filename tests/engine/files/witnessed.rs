@@ -208,20 +208,11 @@ async fn during_confined<S: FnOnce(&mut EngineConfig)>(
         .await;
     rig.submit("run it");
     let outside = place.work.parent().unwrap().to_owned();
-    wait_for(what, || outside.join("began").exists()).await;
+    wait_until(&format!("{what}: the command"), async || outside.join("began").exists()).await;
     act(&place);
     std::fs::write(outside.join("go"), "").unwrap();
     rig.finished().await;
     (place, rig)
-}
-
-/// Waits until `done` is true.
-async fn wait_for(what: &str, done: impl Fn() -> bool) {
-    let end = std::time::Instant::now() + DEADLINE;
-    while !done() {
-        assert!(std::time::Instant::now() < end, "{what}: the command does not begin");
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
 }
 
 fn check(place: &Place, what: &str, wanted: &[(&str, Option<&str>)]) {

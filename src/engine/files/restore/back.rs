@@ -427,7 +427,7 @@ pub fn sentence(done: &RestoreResult, files: &[StepFile]) -> String {
         && let Some(named) = some_of(&apart.paths.iter().collect::<Vec<_>>())
     {
         text.push_str(&format!(
-            "; you may have changed {named} while a command ran: what stood there is kept for 30 days in {}",
+            "; you may have changed {named} while a command ran: the content before this is kept for 30 days in {}",
             apart.folder.display()
         ));
     }

@@ -1,4 +1,4 @@
-//! What a turn changed: its own steps among the states of the files. The review, `@diff`, the log of operations and the
+//! The changes of a turn: its own steps among the states of the files. The review, `@diff`, the log of operations and the
 //! figures on the screen are made of them, so they agree, whether a tool or a command changed a file. Blocking.
 //!
 //! | file | job |
@@ -12,8 +12,10 @@ pub(crate) mod ended;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::StepFile;
-use tiller_protocol::{Entry, EntryBody, EntryId, SessionId, Time, names};
+use tiller_protocol::tool::InnerCall;
+use tiller_protocol::{Block, Entry, EntryBody, EntryId, OpId, SessionId, Time, names};
 use tiller_snapshot::{Change, Entry as Stored, FileDiff, Kind, Shadow, SnapshotError, Step};
 use tiller_store::{Result, StepOf, StepRow, Store};
 
@@ -76,7 +78,7 @@ impl TurnSteps {
     pub(crate) fn read(store: &Store, session: SessionId, turn: &Turn) -> Result<Option<Self>> {
         let Some(point) = store.steps().point(turn.id)? else { return Ok(None) };
         let entries = turn.entries.iter().map(|e| e.id).collect();
-        let (own, until) = own_rows(store, session, turn, &entries, store.steps().list(session, point.id)?)?;
+        let (own, until) = own_rows(store, session, turn, store.steps().list(session, point.id)?)?;
         let crew = crew::of(store, session, point.id)?.only_started_by(store, &entries)?;
         let (mut steps, mut paths): (Vec<Step>, _) = (Vec::new(), HashSet::new());
         let mut doubts = Doubts::default();
@@ -113,7 +115,6 @@ fn own_rows(
     store: &Store,
     session: SessionId,
     turn: &Turn,
-    entries: &HashSet<EntryId>,
     mut rows: Vec<StepRow>,
 ) -> Result<(Vec<StepRow>, Option<Time>)> {
     let (mut until, mut beside) = (None, false);
@@ -126,7 +127,8 @@ fn own_rows(
         if !point.body.begins_turn() {
             continue;
         }
-        if point.parent.is_some_and(|parent| entries.contains(&parent)) {
+        // Another window may begin a branch anywhere in the turn while it goes on.
+        if point.parent.is_some() && point.parent == turn.entries.last().map(|e| e.id) {
             until = Some((at, row.time));
             break;
         }
@@ -136,32 +138,48 @@ fn own_rows(
         rows.truncate(at);
     }
     if beside {
-        let calls: HashSet<&str> = turn.entries.iter().filter_map(|e| call_of(&e.body)).collect();
-        let mut own = Vec::new();
-        for row in rows {
-            let StepOf::Call(call) = &row.of else {
-                own.push(row);
-                continue;
-            };
-            // A call that ends later has no entry yet.
-            if calls.contains(call.as_str()) || store.entries().tool_result(session, call)?.is_none() {
-                own.push(row);
-            }
-        }
-        rows = own;
+        let calls: HashSet<&str> = turn.entries.iter().flat_map(|e| calls_of(&e.body)).collect();
+        let restores = restores_of(store, session, turn, &rows)?;
+        let is_own = |call: &str| {
+            calls.contains(call) || InnerCall::split_id(call).is_some_and(|(outer, _)| calls.contains(outer))
+        };
+        rows.retain(|row| match &row.of {
+            StepOf::Call(call) => is_own(call),
+            StepOf::Restore(op) => restores.contains(op),
+            _ => true,
+        });
     }
     Ok((rows, until.map(|(_, time)| time)))
 }
 
-/// The call whose result an entry is.
-fn call_of(body: &EntryBody) -> Option<&str> {
+/// The restores among these rows that took a turn back or repeated it. Those of other turns and of files alone may be another
+/// window's.
+fn restores_of(store: &Store, session: SessionId, turn: &Turn, rows: &[StepRow]) -> Result<HashSet<OpId>> {
+    if !rows.iter().any(|row| matches!(row.of, StepOf::Restore(_))) {
+        return Ok(HashSet::new());
+    }
+    let ours =
+        |change: &OpChange| matches!(change, OpChange::Files { turn: Some(of), .. } if of.entry == turn.id);
+    let ops = store.sessions().ops(session, LONG)?;
+    Ok(ops.iter().filter(|op| ours(&op.change)).map(|op| op.id).collect())
+}
+
+/// The calls that an entry makes, or whose results it is. A message's own ones have only a result.
+fn calls_of(body: &EntryBody) -> Vec<&str> {
     match body {
-        EntryBody::ToolResult { call_id, .. } | EntryBody::InnerCall { call_id, .. } => Some(call_id),
-        _ => None,
+        EntryBody::Assistant { blocks, .. } => {
+            let calls = blocks.iter().filter_map(|block| match block {
+                Block::ToolCall(call) => Some(call.id.as_str()),
+                _ => None,
+            });
+            calls.collect()
+        }
+        EntryBody::ToolResult { call_id, .. } | EntryBody::InnerCall { call_id, .. } => vec![call_id],
+        _ => Vec::new(),
     }
 }
 
-/// Whether a path is an empty folder that came or went.
+/// True for an empty folder that came or went.
 fn is_folder(diff: &FileDiff) -> bool {
     let folder = |e: Option<Stored>| e.is_none_or(|e| e.kind == Kind::Folder);
     folder(diff.before) && folder(diff.after)
@@ -226,7 +244,7 @@ fn reported(entries: &[Arc<Entry>], covered: Option<&HashSet<String>>) -> Vec<St
     out
 }
 
-/// Whether an entry is of a call, which may have changed files.
+/// True for an entry of a call, which may have changed files.
 fn is_call(entry: &Entry) -> bool {
     matches!(entry.body, EntryBody::ToolResult { .. } | EntryBody::InnerCall { .. })
 }

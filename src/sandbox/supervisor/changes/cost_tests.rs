@@ -71,7 +71,7 @@ impl Cost {
         Self { wall: self.wall.min(other.wall), processors: self.processors.min(other.processors) }
     }
 
-    /// How much more it is than another one, in percent: wall time, and processors.
+    /// The excess over another one, in percent: wall time, and processors.
     fn above(self, other: Self) -> (f64, f64) {
         let ticks = |of: Self| f64::from(u32::try_from(of.processors).unwrap());
         let more = |one: f64, other: f64| (one / other - 1.0) * 100.0;

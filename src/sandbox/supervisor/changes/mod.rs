@@ -33,7 +33,8 @@ impl Judge {
         self.closings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the closings of a file that is noted as changed from now on. `opening`: the command is about to get a descriptor with which it can write it.
+    /// Looks at the closings of a file that is noted as changed from now on. `opening`: the command is about to get a descriptor
+    /// with which it can write it.
     pub(super) fn look_at(&self, path: &Path, file: &OwnedFd, opening: bool) {
         if self.scope.is_workspace(path) && self.watch.is_attended() {
             let here = format!("/proc/self/fd/{}", file.as_raw_fd());

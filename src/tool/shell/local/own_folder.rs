@@ -1,13 +1,15 @@
 //! Temporary folders of this program, and those that a killed program left behind.
 //!
-//! A folder names the process that made it, by number, start and the name space that both count in, so that a later
-//! one can tell whether its owner is gone: a container may share the temporary folder, and its processes are not seen
-//! here. Where processes cannot be looked up (not Linux) nothing is taken away.
+//! A folder names the process that made it, by number, start and the name space of a machine that both count in, so that a
+//! later one can tell whether its owner is gone: a container or another machine may share the temporary folder, and their
+//! processes are not seen here. Where processes cannot be looked up (not Linux) nothing is taken away.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use tempfile::TempDir;
 
 use crate::shell::processes::proc_fs;
@@ -56,10 +58,19 @@ fn sweep_once(place: &Path) {
     }
 }
 
-/// The name space of process numbers that we are in.
-fn space() -> Option<u64> {
+/// The name space of process numbers that we are in. Each machine numbers its own from the same value, so its name counts.
+fn space() -> Option<String> {
     let link = std::fs::read_link("/proc/self/ns/pid").ok()?;
-    link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+    let number: u64 = link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()?;
+    Some(space_of(number, rustix::system::uname().nodename().to_bytes()))
+}
+
+/// The number of a name space with a short hash (FNV-1a) of its machine's name.
+fn space_of(number: u64, machine: &[u8]) -> String {
+    let hash = machine
+        .iter()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    format!("{number}.{hash:08x}")
 }
 
 /// Removes the folders of ended Tiller processes in `temp`. Links are not followed: neither to them, nor in them.
@@ -71,7 +82,8 @@ fn sweep(temp: &Path) {
     let Ok(entries) = std::fs::read_dir(temp) else { return };
     for entry in entries.flatten().take(MOST) {
         let name = entry.file_name();
-        let Some((owner, _)) = name.to_str().and_then(owner).filter(|(_, space)| *space == here) else {
+        let Some((owner, _)) = name.to_str().and_then(owner).filter(|(_, space)| *space == here.as_str())
+        else {
             continue;
         };
         // Of the link, where it is one.
@@ -83,17 +95,21 @@ fn sweep(temp: &Path) {
 }
 
 /// Number and start of the process that made a folder of this name, and where these count.
-fn owner(name: &str) -> Option<((i32, u64), u64)> {
+fn owner(name: &str) -> Option<((i32, u64), &str)> {
     let (kind, rest) = name.strip_prefix("tiller-")?.split_once('-')?;
     KINDS.contains(&kind).then_some(())?;
     let mut parts = rest.splitn(4, '-');
     let (pid, start) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    let space = parts.next()?.parse().ok()?;
+    let space = parts.next()?;
     (parts.next().is_some() && pid > 0 && start > 0).then_some(((pid, start), space))
 }
 
 fn gone((pid, start): (i32, u64)) -> bool {
-    proc_fs::stat(pid).is_none_or(|s| s.start != start || s.dead())
+    match proc_fs::stat(pid) {
+        Some(s) => s.start != start || s.dead(),
+        // `/proc` may hide the processes of others, and a file may be unreadable for the moment: only the kernel's word counts.
+        None => Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH)),
+    }
 }
 
 #[cfg(test)]
@@ -130,8 +146,11 @@ mod tests {
         // The number was taken over by another.
         folder(at, &format!("tiller-sh-{}-{}-{here}-old", me.pid, me.start + 1), 0o700);
         folder(at, &format!("tiller-sh-{dead}-77-{here}-wide"), 0o755);
-        // Of another name space of processes: nothing is known of it here.
-        folder(at, &format!("tiller-sh-{dead}-77-{}-far", here + 1), 0o700);
+        // Of another name space of processes, of another machine, and of an older program: nothing is known of them here.
+        let number = here.split('.').next().unwrap();
+        let far =
+            [space_of(1, b"x"), space_of(number.parse().unwrap(), b"another machine"), number.to_owned()];
+        far.iter().for_each(|space| folder(at, &format!("tiller-sh-{dead}-77-{space}-far"), 0o700));
         folder(at, "tiller-sh-abc", 0o700);
         folder(at, "tiller-sh-0-0-0-x", 0o700);
         folder(at, "precious", 0o700);
@@ -146,7 +165,6 @@ mod tests {
             "precious".to_owned(),
             format!("tiller-other-{dead}-77-{here}-abc"),
             "tiller-sh-0-0-0-x".into(),
-            format!("tiller-sh-{dead}-77-{}-far", here + 1),
             format!("tiller-sh-{dead}-77-{here}-file"),
             format!("tiller-sh-{dead}-77-{here}-link"),
             format!("tiller-sh-{dead}-77-{here}-wide"),
@@ -155,6 +173,7 @@ mod tests {
             format!("tiller-scratch-{}-{}-{here}-live", me.pid, me.start),
             "tiller-scratch-Xy12ab".into(),
         ];
+        want.extend(far.iter().map(|space| format!("tiller-sh-{dead}-77-{space}-far")));
         want.sort();
         assert_eq!(left, want);
         assert!(at.join("precious/pipe").exists());
@@ -172,7 +191,10 @@ mod tests {
             let name = made.path().file_name().unwrap().to_str().unwrap();
             let pid = std::process::id().cast_signed();
             assert_eq!(owner(name).is_some(), proc_fs::stat(pid).is_some());
-            assert!(owner(name).is_none_or(|(o, at)| o.0 == pid && !gone(o) && Some(at) == super::space()));
+            assert!(
+                owner(name)
+                    .is_none_or(|(o, at)| o.0 == pid && !gone(o) && Some(at) == super::space().as_deref())
+            );
         }
     }
 }

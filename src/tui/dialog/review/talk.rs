@@ -174,5 +174,5 @@ fn nothing(taken_back: &[String]) -> String {
             format!("{} and {} more files are as they were before this turn", clean::plain(one), more.len())
         }
     };
-    format!("{files}. /redo repeats what was undone")
+    format!("{files}. If you undid it, /redo repeats it")
 }
