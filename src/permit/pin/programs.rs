@@ -378,7 +378,8 @@ const RUNNERS: &[&str] = &[
     "nodemon",
 ];
 
-/// True for a program that builds nothing that it runs, but for what [`compiles`] says. It may run scripts and plugins of the folder.
+/// True for a program that builds nothing that it runs, but for what [`compiles`] says. It may run scripts and plugins of the
+/// folder.
 pub(super) fn only_checks(part: &Part) -> bool {
     let first = subcommand(part);
     match part.base().as_str() {
