@@ -210,6 +210,12 @@ impl Copies {
                 return Ok(Self::default());
             }
         };
+        // No program runs from there.
+        let is_closed =
+            |stat: rustix::fs::StatVfs| stat.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC);
+        if rustix::fs::statvfs(folder.path()).is_ok_and(is_closed) {
+            return Ok(Self::default());
+        }
         let files = held.copies(folder.path())?;
         Ok(Self { files, _folder: Some(folder) })
     }
@@ -324,6 +330,10 @@ impl HookRunner {
         env.push(("TILLER_PROJECT_DIR".into(), project.clone()));
         if hook.claude() {
             env.push(("CLAUDE_PROJECT_DIR".into(), project));
+        }
+        if self.check_of(&hook.source).is_some() {
+            // Python would run what it compiled before, and that is not compared with what was trusted. No file can lie there.
+            env.push(("PYTHONPYCACHEPREFIX".into(), "/dev/null".into()));
         }
         let args = vec!["-c".into(), hook.settings.command.clone()];
         if let Some(plugin) = &hook.folder {

@@ -192,3 +192,34 @@ async fn a_script_that_is_replaced_while_it_runs_passes_no_call() {
         assert!(!dir.path().join("ran").exists(), "it is not run again");
     }
 }
+
+/// Python runs the source that was trusted, and not what lies compiled beside it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compiled_python_beside_a_trusted_source_is_not_run() {
+    const PLANT: &str = "import importlib.util as u, py_compile as p; p.compile('evil.py', \
+        cfile=u.cache_from_source('rules.py'), invalidation_mode=p.PycInvalidationMode.UNCHECKED_HASH)";
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("guard.py", "import rules, sys\nsys.exit(rules.CODE)\n"),
+        ("rules.py", "CODE = 2\n"),
+        ("evil.py", "CODE = 0\n"),
+    ] {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    let python = |args: &[&str]| {
+        std::process::Command::new("python3").args(args).current_dir(dir.path()).output().ok()
+    };
+    if !python(&["-c", PLANT]).is_some_and(|out| out.status.success()) {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    assert_eq!(python(&["guard.py"]).unwrap().status.code(), Some(0), "the planted code runs elsewhere");
+    let hooks = session(dir.path());
+    let settings = schema::Hooks {
+        before_tool_call: vec![hook("python3 guard.py", true, 300)],
+        ..schema::Hooks::default()
+    };
+    let check: crate::CheckHook = Arc::new(|_, _| Ok(tiller_permit::pin::Held::default()));
+    assert_eq!(hooks.set_trusted(&HookSource::Project, &settings, None, check), []);
+    let answer = fire(&hooks, dir.path(), HookEvent::BeforeToolCall).await;
+    assert_eq!(Comes::of(&answer), Comes::Denied, "{answer:?}");
+}

@@ -91,7 +91,8 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
     }
     for path in hidden {
         let shown = writable.iter().chain(&policy.needed).chain([&policy.workspace]);
-        let shown = shown.into_iter().any(|folder| path.starts_with(folder));
+        let mut shown = shown.chain(repository.iter().map(|git| &git.top));
+        let shown = shown.any(|folder| path.starts_with(folder));
         if path.starts_with(tmp) && !shown {
             continue;
         }

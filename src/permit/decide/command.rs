@@ -70,7 +70,8 @@ fn by_words(
 
     // What is not clear counts for what the kernel does not hold.
     let held = match request.profile {
-        Profile::Full => confined && !restricts(policy, request),
+        // What it comes to may also be sent to hosts that are open, and then a danger goes unseen.
+        Profile::Full => confined && policy.hosts.is_empty() && !restricts(policy, request),
         _ => {
             let looks = || requirements(&analysis, &policy.roots, &places).is_some();
             !background
@@ -110,7 +111,8 @@ fn by_words(
         match place(policy, &places, shell).check(&needs, false) {
             Ok(variables) => {
                 let needs_sandbox = needs.contains(&Requirement::Sandbox);
-                if needs_sandbox && has_unknown_words(&analysis) && concerns(policy, request, &analysis) {
+                let is_unknown = analysis.parts.iter().any(has_unknown_words);
+                if needs_sandbox && is_unknown && concerns(policy, request, &analysis) {
                     return ask(
                         "not certain: a rule may be about words that are known only at run time".into(),
                         None,
@@ -165,21 +167,30 @@ fn restricts(policy: &Policy, request: &Request<'_>) -> bool {
     restricting(policy, request.agent).any(|rule| rule.is_for_tool(request.tool) || about_paths(rule))
 }
 
-/// Returns true if such a rule is about commands by the names of the programs here. Rules about paths are compared with paths.
+/// Programs that run others which their words name, or write files that these name.
+const RUN_BY_WORDS: &[&str] = &["find", "awk", "gawk", "mawk", "nawk", "sed", "xargs", "rg", "sort", "tar"];
+
+/// Returns true if such a rule may be about commands here, by the names of their programs. Rules about paths are compared with
+/// paths.
 fn concerns(policy: &Policy, request: &Request<'_>, analysis: &Analysis) -> bool {
     let rules = restricting(policy, request.agent).filter(|rule| rule.is_for_tool(request.tool));
-    let mut programs = rules.map(|rule| {
+    let mut arguments = rules.map(|rule| {
         let argument = rule.text().split_once('(').map_or("", |(_, argument)| argument);
-        argument.trim_end_matches(')').split_whitespace().next().unwrap_or("*").to_owned()
+        argument.trim_end_matches(')').to_owned()
     });
-    programs.any(|program| {
-        program.contains(['*', '?', '[', '{', '/'])
-            || analysis.parts.iter().any(|part| part.base() == program)
+    let names = |program: &str| RUN_BY_WORDS.iter().any(|name| program.eq_ignore_ascii_case(name));
+    let runs_any = analysis.parts.iter().any(|part| has_unknown_words(part) && names(&part.base()));
+    arguments.any(|argument| {
+        let program = argument.split_whitespace().next().unwrap_or("*");
+        runs_any
+            || argument.contains(['=', ';', '&', '|', '$', '"', '\''])
+            || program.contains(['*', '?', '[', '{', '/'])
+            || analysis.parts.iter().any(|part| part.base().eq_ignore_ascii_case(program))
     })
 }
 
-fn has_unknown_words(analysis: &Analysis) -> bool {
-    analysis.parts.iter().flat_map(|part| &part.argv).any(|word| word.dynamic)
+fn has_unknown_words(part: &Part) -> bool {
+    part.argv.iter().any(|word| word.dynamic)
 }
 
 fn restricting<'a>(policy: &'a Policy, agent: &'a str) -> impl Iterator<Item = &'a Rule> {

@@ -31,6 +31,8 @@ pub(super) struct Found {
     pub(super) why: Option<String>,
     /// It may build what it runs.
     pub(super) builds: bool,
+    /// It compiles, and runs what the folder has for that: scripts of a build, macros.
+    pub(super) compiles: bool,
 }
 
 /// Those of a command line for the shell.
@@ -170,7 +172,10 @@ impl<'a> Search<'a> {
             Runs::Nothing => {}
             Runs::Shell => self.shell(part, scope),
             Runs::Language => self.language(part, scope),
-            Runs::Open(why) if programs::only_checks(part) => self.open_scripts(why),
+            Runs::Open(why) if programs::only_checks(part) => {
+                self.found.compiles |= programs::compiles(part);
+                self.open_scripts(why);
+            }
             Runs::Open(why) => self.open(why),
             Runs::Package(word) => self.package(word, scope),
             Runs::Unknown if self.unknown_runs => {

@@ -60,6 +60,8 @@ pub struct Pins {
     pub files: BTreeMap<String, Pin>,
     /// `None`: `files` are all that it runs.
     pub open: Option<Unpinned>,
+    /// It may build what it runs, and so write these files.
+    builds: bool,
 }
 
 impl Pins {
@@ -131,6 +133,7 @@ impl Pins {
         let files = self.files.iter().filter(|(_, pin)| pin.runs);
         let file = |(path, pin): (&String, &Pin)| HeldFile {
             hash: Some(pin.hash.clone()),
+            is_written: self.builds,
             ..HeldFile::new(path.clone(), folder.join(tiller_protocol::names::path(path)))
         };
         Held(files.map(file).collect())
@@ -155,11 +158,13 @@ struct HeldFile {
     path: PathBuf,
     /// BLAKE3 of the content that was judged, where that was hashed.
     hash: Option<String>,
+    /// The command may build it.
+    is_written: bool,
 }
 
 impl HeldFile {
     fn new(name: String, path: PathBuf) -> Self {
-        Self { name, stamp: Stamp::at(&path), path, hash: None }
+        Self { name, stamp: Stamp::at(&path), path, hash: None, is_written: false }
     }
 }
 
@@ -168,27 +173,32 @@ const COPIED: u64 = 16 << 20;
 
 impl Held {
     /// Writes the content that was judged into `place`, an empty folder of this program alone. Pairs of a copy and the path of its
-    /// file. A file of which only the place was judged, or that is larger than 16 MB, is left out.
+    /// file. Left out are binaries, files that the command may build, those of which only the place was judged, those larger than
+    /// 16 MB, and those of which no copy can be made: [`Self::changed`] tells of them.
     ///
     /// # Errors
-    /// Names the first file that has other content by now, or of which no copy can be made.
+    /// Names the first file that has other content by now.
     pub fn copies(&self, place: &Path) -> Result<Vec<(PathBuf, PathBuf)>, String> {
         let mut all = Vec::new();
         for (at, file) in self.0.iter().enumerate() {
             let Some(hash) = &file.hash else { continue };
-            let failed = |_| file.name.clone();
-            let meta = file.path.symlink_metadata().map_err(failed)?;
-            if meta.len() > COPIED {
+            let Ok(meta) = file.path.symlink_metadata() else { continue };
+            let Ok(bytes) = tiller_fs::beneath::read(&file.path, COPIED + 1) else { continue };
+            if bytes.len() as u64 > COPIED {
                 continue;
             }
-            let bytes = tiller_fs::beneath::read(&file.path, COPIED + 1).map_err(failed)?;
             if blake3::hash(&bytes).to_hex().as_str() != hash {
                 return Err(file.name.clone());
             }
+            if file.is_written || bytes.iter().take(1024).any(|byte| *byte == 0) {
+                continue;
+            }
             let copy = place.join(at.to_string());
-            std::fs::write(&copy, &bytes).map_err(failed)?;
-            std::fs::set_permissions(&copy, meta.permissions()).map_err(failed)?;
-            all.push((copy, file.path.clone()));
+            let made = std::fs::write(&copy, &bytes)
+                .and_then(|()| std::fs::set_permissions(&copy, meta.permissions()));
+            if made.is_ok() {
+                all.push((copy, file.path.clone()));
+            }
         }
         Ok(all)
     }
@@ -254,11 +264,18 @@ impl Pinning {
             |place: &&PathBuf| !found.places.iter().any(|other| *place != other && place.starts_with(other));
         let places: Vec<PathBuf> = found.places.iter().filter(is_outer).cloned().collect();
         let open = found.why.clone().map(|why| {
-            let look = |(places, builds): &(Vec<PathBuf>, bool)| Runnable::below(folder, places, *builds);
-            let could_run = self.known.entry((places, found.builds)).or_insert_with_key(look);
-            Unpinned { why, could_run: could_run.clone() }
+            let mut look = |builds: bool| {
+                let look = |(places, builds): &(Vec<PathBuf>, bool)| Runnable::below(folder, places, *builds);
+                self.known.entry((places.clone(), builds)).or_insert_with_key(look).clone()
+            };
+            let mut could_run = look(found.builds);
+            if found.compiles && !found.builds && could_run.builds_for_compiler(folder) {
+                could_run = look(true);
+            }
+            Unpinned { why, could_run }
         });
-        Pins { command, below: below.to_owned(), files: found.files.iter().map(pin).collect(), open }
+        let files = found.files.iter().map(pin).collect();
+        Pins { command, below: below.to_owned(), files, open, builds: found.builds }
     }
 }
 

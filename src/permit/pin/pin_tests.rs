@@ -247,12 +247,59 @@ fn what_a_check_does_not_run_is_not_pinned() {
         ("cargo test", "target/plugin.py"),
     ] {
         let (_tmp, root) = project();
+        fs::remove_file(root.join("build.rs")).unwrap();
         let before = Pins::of(&root, command);
         assert!(before.open.is_some(), "{command}");
         fs::write(root.join(file), "2\n").unwrap();
         let trusted = before.items(&TrustKind::Hook);
         assert_eq!(Pins::of(&root, command).changed(&before, &trusted), None, "{command}: {file}");
     }
+}
+
+/// A compiler runs build scripts and macros, and these are built from sources.
+#[test]
+fn sources_are_pinned_where_a_compiler_runs_code_of_the_folder() {
+    for (file, text, counts) in [
+        ("part/build.rs", "", true),
+        ("macros/Cargo.toml", "[lib]\nproc-macro = true\n", true),
+        ("part/Cargo.toml", "[package]\nbuild = \"made.rs\"\n", true),
+        ("part/Cargo.toml", "[dependencies]\nproc-macro2 = \"1\"\n", false),
+    ] {
+        let (_tmp, root) = project();
+        fs::remove_file(root.join("build.rs")).unwrap();
+        write(&root, file, text);
+        for command in ["cargo check", "cargo clippy -q", "cargo +nightly build", "cargo doc"] {
+            let before = Pins::of(&root, command);
+            fs::write(root.join("src/main.rs"), format!("// {command}\n")).unwrap();
+            let trusted = before.items(&TrustKind::Hook);
+            let changed = Pins::of(&root, command).changed(&before, &trusted);
+            assert_eq!(changed.is_some(), counts, "{command}, {file}: {changed:?}");
+        }
+    }
+}
+
+/// Programs and what a hook builds are not copied: a mount would keep it from writing them.
+#[test]
+fn scripts_are_copied_and_what_is_built_is_not() {
+    let (tmp, root) = project();
+    write(&root, "tools/program", "\u{7f}ELF\0\0\n");
+    let place = tmp.path().join("copies");
+    fs::create_dir(&place).unwrap();
+    for (command, copied) in
+        [("sh tools/guard.sh", true), ("tools/program", false), ("make && sh tools/guard.sh", false)]
+    {
+        let held = Pins::of(&root, command).held(&root);
+        assert!(!held.0.is_empty(), "{command}");
+        assert_eq!(!held.copies(&place).unwrap().is_empty(), copied, "{command}");
+    }
+    let pins = Pins::of(&root, "sh tools/guard.sh");
+    let held = pins.held(&root);
+    assert!(held.copies(&tmp.path().join("no folder")).unwrap().is_empty(), "it runs without a copy");
+    write(&root, "tools/guard.sh", "exit 3\n");
+    assert_eq!(held.copies(&place), Err("tools/guard.sh".into()));
+    fs::remove_file(root.join("tools/guard.sh")).unwrap();
+    assert!(held.copies(&place).unwrap().iter().all(|(_, path)| !path.ends_with("guard.sh")));
+    assert_eq!(held.changed(), Some("tools/guard.sh"));
 }
 
 /// Servers start without a shell; a program that is not known runs what its words name.

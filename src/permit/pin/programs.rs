@@ -378,20 +378,27 @@ const RUNNERS: &[&str] = &[
     "nodemon",
 ];
 
-/// True for a program that reads or compiles the sources of a folder and runs none of them. Scripts of a build may still run.
+/// True for a program that builds nothing that it runs, but for what [`compiles`] says. It may run scripts and plugins of the
+/// folder.
 pub(super) fn only_checks(part: &Part) -> bool {
-    let args = part.args();
-    let operand = args.iter().find(|word| !word.text.starts_with(['-', '+']));
-    let first = operand.map_or("", |word| word.text.as_str());
+    let first = subcommand(part);
     match part.base().as_str() {
-        "cargo" => {
-            matches!(first, "check" | "clippy" | "build" | "doc" | "metadata" | "tree" | "deny" | "audit")
-        }
+        "cargo" => compiles(part) || matches!(first, "metadata" | "tree" | "deny" | "audit"),
         "go" => matches!(first, "vet" | "build" | "list" | "mod"),
         "eslint" | "prettier" | "biome" | "stylelint" | "tsc" | "mypy" | "pylint" | "flake8" | "pyright"
-        | "mkdocs" | "sphinx-build" | "pre-commit" | "prek" | "lint-staged" => true,
+        | "mkdocs" | "sphinx-build" => true,
         _ => false,
     }
+}
+
+/// True for a program that compiles the sources of a folder, and builds and runs those of its build scripts and macros.
+pub(super) fn compiles(part: &Part) -> bool {
+    part.base() == "cargo" && matches!(subcommand(part), "check" | "clippy" | "build" | "doc")
+}
+
+fn subcommand(part: &Part) -> &str {
+    let operand = part.args().iter().find(|word| !word.text.starts_with(['-', '+']));
+    operand.map_or("", |word| word.text.as_str())
 }
 
 fn chosen(base: &str) -> Runs<'static> {

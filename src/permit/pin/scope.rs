@@ -13,6 +13,8 @@ use super::hashes;
 pub(super) const MOST_FILES: usize = 4_000;
 /// Most names that are looked at.
 const MOST_NAMES: usize = 60_000;
+/// Bytes of a manifest that are read.
+const MANIFEST: u64 = 256 << 10;
 /// Deepest folder.
 const DEPTH: usize = 24;
 
@@ -117,6 +119,21 @@ impl Runnable {
         walk.found
     }
 
+    /// True if a compiler of Rust builds and runs code for itself here. `folder`: that of the paths. Where too much lies there to
+    /// tell it is true as well.
+    pub(super) fn builds_for_compiler(&self, folder: &Path) -> bool {
+        self.too_much
+            || self.files.keys().any(|name| {
+                let path = folder.join(tiller_protocol::names::path(name));
+                let file = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+                match file.as_deref() {
+                    Some("build.rs") => true,
+                    Some("cargo.toml") => manifest_builds(&path),
+                    _ => false,
+                }
+            })
+    }
+
     /// One for all. Where there were too many it differs from process to process, and from change to change.
     pub(super) fn hash(&self) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -137,6 +154,17 @@ impl Runnable {
         };
         differs(self, other).or_else(|| differs(other, self))
     }
+}
+
+/// True for a manifest of macros, or one that names its build script, and for one that cannot be read.
+fn manifest_builds(path: &Path) -> bool {
+    let Ok(bytes) = tiller_fs::beneath::read(path, MANIFEST) else { return true };
+    let text = String::from_utf8_lossy(&bytes).replace("proc-macro2", "");
+    let is_script =
+        |line: &str| line.trim_start().trim_matches('"').starts_with("build") && line.contains('=');
+    bytes.len() as u64 == MANIFEST
+        || ["proc-macro", "proc_macro"].iter().any(|word| text.contains(word))
+        || text.lines().any(is_script)
 }
 
 struct Walk<'a> {

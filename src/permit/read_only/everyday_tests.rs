@@ -166,9 +166,11 @@ fn auto_asks_about_nothing_unclear_that_the_sandbox_holds() {
             with_rules.push(policy);
         }
     }
-    let mut open = policy.clone();
-    open.hosts = vec!["*".into()];
-    with_rules.push(open);
+    for host in ["*", "example.com"] {
+        let mut open = policy.clone();
+        open.hosts = vec![host.into()];
+        with_rules.push(open);
+    }
     for command in commands(AUTO) {
         let asks = |profile, policy: &Policy, shell: &ShellState| {
             !matches!(judged_in(profile, policy, command, Some(shell)), Verdict::Allow { .. })
@@ -188,6 +190,12 @@ fn auto_asks_about_nothing_unclear_that_the_sandbox_holds() {
         let verdict = judged_in(Profile::Full, &policy, command, Some(&confined));
         assert!(matches!(verdict, Verdict::Ask { .. }), "{command}: {verdict:?}");
     }
+    let mut open = policy;
+    open.hosts = vec!["example.com".into()];
+    for command in ["p=publish; npm $p", "x='npm publish'; $x", "eval \"$x\"", "npm publish $(", "case"] {
+        let verdict = judged_in(Profile::Full, &open, command, Some(&confined));
+        assert!(matches!(verdict, Verdict::Ask { .. }), "{command}: {verdict:?}");
+    }
 }
 
 /// A rule about a program that only looks holds for words that are known only when it runs.
@@ -203,6 +211,12 @@ fn rules_about_commands_hold_for_words_that_are_not_known() {
         ("terminal(git push*)", "git show \"$f\"", true),
         ("read_file(*.env)", "cat \"$f\"", true),
         ("terminal", "echo \"$f\"", true),
+        ("terminal(GIT push*)", "git show \"$f\"", true),
+        ("terminal(x=1 make)", "cat \"$f\"", true),
+        ("terminal(rm x && make)", "cat \"$f\"", true),
+        ("terminal(rm -rf*)", "find . -name \"$f\"", true),
+        ("terminal(rm -rf*)", "rg main \"$f\"", true),
+        ("terminal(rm -rf*)", "rg main src", false),
     ] {
         for effect in [crate::Effect::Deny, crate::Effect::Ask] {
             let mut policy = policy.clone();

@@ -11,8 +11,8 @@ use tiller_shell::{Analysis, HOLE, Part, RedirectKind, Role, Word, is_cosmetic};
 /// Stands for what is not known: a number, a name, a pattern.
 const ANY: &str = "1";
 
-/// What else must hold when all programs of the command are known to only look, and all words that are known name nothing
-/// outside of the workspace. `None`: that is not so.
+/// The further conditions under which a command only looks, if its programs are all known to only look, and its words that are
+/// known name nothing outside of the workspace. `None`: that is not so.
 pub(super) fn requirements(
     analysis: &Analysis,
     roots: &Roots,

@@ -115,7 +115,12 @@ impl World {
 
     /// Runs a command of an agent, as a session does.
     fn agent(&self, profile: Profile, method: Method, script: &str) -> Output {
-        let confined = self.confined(profile, method);
+        self.agent_in(self.confined(profile, method), script)
+    }
+
+    /// The same, in a session that began before.
+    fn agent_in(&self, confined: Confined, script: &str) -> Output {
+        let method = confined.method;
         let mut launch = self.place.launch(script);
         (launch.env, launch.folder) = (self.env(), self.work.clone());
         let session = SessionSandbox::new(confined.policy.clone(), self.place.top.join("kept"));
@@ -225,5 +230,35 @@ fn a_reading_command_sees_the_repository_in_each_layout() {
             out.status.success() && said.trim().ends_with("\none"),
             "{name}, {method:?}, {below}: {said}{errors}"
         );
+    });
+}
+
+/// A git folder that lies in the workspace, where a command can move it: a link in its place opens nothing to the next command.
+#[test]
+fn a_git_folder_in_the_workspace_that_is_swapped_opens_no_other_folder() {
+    if !has_git() {
+        return;
+    }
+    let methods = methods().into_iter().filter(|method| *method != Method::Seatbelt);
+    let rows: Vec<_> = methods.flat_map(|method| ["../out", "../main/.git"].map(|to| (method, to))).collect();
+    each(&rows, |(method, to)| {
+        let world = World::new(
+            "/var/tmp",
+            "mkdir out apart; git init -q --separate-git-dir apart/store apart",
+            "apart",
+        );
+        let began = || world.confined(Profile::Workspace, *method);
+        let session = began();
+        world.agent_in(session.clone(), &format!("mv store s; ln -s {to} store"));
+        let link = world.work.join("store");
+        if !link.is_symlink() {
+            // The sandbox kept it in its place: the person has done it.
+            std::fs::rename(&link, world.work.join("s")).unwrap();
+            std::os::unix::fs::symlink(to, &link).unwrap();
+        }
+        for confined in [session, began()] {
+            world.agent_in(confined, "echo x > store/new");
+            assert!(!world.work.join(to).join("new").exists(), "{method:?}, {to}");
+        }
     });
 }

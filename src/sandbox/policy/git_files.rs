@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::repository::OBEYED;
+
 /// Included files of included files.
 const DEPTH: u32 = 4;
 /// Submodules that are looked at.
@@ -22,11 +24,16 @@ pub(super) fn protected(git: &Path, top: Option<&Path>) -> Vec<PathBuf> {
             }
         }
         modules(&git.join("modules"), &mut all);
-        for worktree in entries(&git.join("worktrees")) {
-            all.extend(["commondir", "gitdir", "config.worktree"].map(|name| worktree.join(name)));
-        }
+        worktrees(git, &mut all);
     }
     all
+}
+
+/// The files of linked worktrees that decide what git runs there.
+fn worktrees(git: &Path, all: &mut Vec<PathBuf>) {
+    for worktree in entries(&git.join("worktrees")) {
+        all.extend(["commondir", "gitdir", "config.worktree"].map(|name| worktree.join(name)));
+    }
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
@@ -37,12 +44,15 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 /// The repositories of submodules, whose names may have several parts.
 fn modules(folder: &Path, all: &mut Vec<PathBuf>) {
     for module in entries(folder) {
-        if all.len() > MODULES {
+        if all.len() > MODULES * OBEYED.len() {
             return;
         }
         if module.join("HEAD").is_file() {
-            all.extend([module.join("hooks"), module.join("config")]);
-            configuration(&module.join("config"), &module, DEPTH, all);
+            all.extend(OBEYED.iter().map(|name| module.join(name)));
+            for file in ["config", "config.worktree"] {
+                configuration(&module.join(file), &module, DEPTH, all);
+            }
+            worktrees(&module, all);
             modules(&module.join("modules"), all);
         } else if module.symlink_metadata().is_ok_and(|m| m.is_dir()) {
             modules(&module, all);
@@ -67,7 +77,7 @@ pub(crate) struct Named {
     /// Folders of hooks, as they are written: [`Self::hooks_in`].
     hooks: Vec<String>,
     /// The folder of its files, as it is written.
-    worktree: Option<String>,
+    pub(crate) worktree: Option<String>,
 }
 
 impl Named {
@@ -176,7 +186,9 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let git = tmp.path().join(".git");
         std::fs::create_dir_all(git.join("modules/a/b")).unwrap();
-        std::fs::create_dir_all(git.join("worktrees/w")).unwrap();
+        for folder in ["worktrees/w", "modules/a/b/worktrees/m"] {
+            std::fs::create_dir_all(git.join(folder)).unwrap();
+        }
         std::fs::write(git.join("modules/a/b/HEAD"), "x").unwrap();
         let config = "[core]\n\tbare = false\n\tHooksPath = tools/hooks\n[include]\n path = extra\n\
                       [includeIf \"gitdir:~/x/\"] path = \"../team.cfg\"\n[remote \"x\"]\n\turl = y\n";
@@ -189,6 +201,9 @@ mod tests {
             "../team.cfg",
             "modules/a/b/hooks",
             "modules/a/b/config",
+            "modules/a/b/config.worktree",
+            "modules/a/b/commondir",
+            "modules/a/b/worktrees/m/commondir",
             "worktrees/w/gitdir",
         ] {
             assert!(found.contains(&git.join(name)), "{name}: {found:?}");

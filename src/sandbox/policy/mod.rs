@@ -286,7 +286,10 @@ impl Policy {
         if let Some(paths) = &self.paths {
             return paths.repository.clone();
         }
-        let known = || self.repository.clone().filter(|git| real(&self.workspace).starts_with(&git.top));
+        let known = || {
+            let is_around = |git: &Repository| real(&self.workspace).starts_with(&git.top);
+            self.repository.clone().filter(|git| is_around(git) && git.is_there())
+        };
         Repository::linked(&self.workspace).or_else(known)
     }
 

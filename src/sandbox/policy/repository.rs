@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// What decides in the folders of a repository which programs git runs.
-const OBEYED: &[&str] = &["hooks", "config", "config.worktree", "commondir", "gitdir"];
+/// Names in the folders of a repository that decide which programs git runs.
+pub(super) const OBEYED: &[&str] = &["hooks", "config", "config.worktree", "commondir", "gitdir"];
 /// Bytes of a file that leads to a folder.
 const LINE: u64 = 64 << 10;
 
-/// Temporary folders, which everybody shares.
+/// Temporary folders of all users.
 const SHARED: &[&str] = &["/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/dev/shm"];
 
 /// The folders of a repository outside of the workspace, by their real paths.
@@ -36,7 +36,12 @@ impl Repository {
         let git = top.join(".git");
         let found = match git.symlink_metadata().ok()?.is_dir() {
             true if top == workspace => return None,
-            true => Self { top: top.to_owned(), own: git.clone(), common: common(&git)? },
+            // A plain git folder shares none: one that names another folder came from elsewhere.
+            true => Self {
+                top: top.to_owned(),
+                own: git.clone(),
+                common: common(&git).filter(|all| *all == git)?,
+            },
             false => Self::linked(top).or_else(|| Self::separate(top))?,
         };
         found.is_one().then_some(found)
@@ -65,7 +70,7 @@ impl Repository {
     fn separate(top: &Path) -> Option<Self> {
         let own = pointed(top)?;
         let is_of_other = own.file_name().is_none_or(|name| name.eq_ignore_ascii_case(".git"))
-            || worktree_of(&own).is_some()
+            || super::git_files::Named::in_repository(&own).worktree.is_some()
             || setting(&own, "bare").is_none_or(|value| value != "false")
             || top.starts_with(&own)
             || common(&own)? != own;
@@ -77,13 +82,18 @@ impl Repository {
         own.join("HEAD").is_file() && ["objects", "refs"].iter().all(|name| common.join(name).is_dir())
     }
 
+    /// True while its folders are where they were found: a command may have put a link in the place of one.
+    pub(super) fn is_there(&self) -> bool {
+        self.is_one() && self.folders().all(|folder| folder.canonicalize().is_ok_and(|real| real == folder))
+    }
+
     /// The folders that git writes.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
         let own = (!self.own.starts_with(&self.common)).then_some(self.own.as_path());
         std::iter::once(self.common.as_path()).chain(own)
     }
 
-    /// What in these folders decides which programs git runs.
+    /// The paths in these folders that decide which programs git runs.
     pub(super) fn obeyed(&self) -> impl Iterator<Item = PathBuf> {
         [&self.own, &self.common].into_iter().flat_map(|git| OBEYED.iter().map(move |name| git.join(name)))
     }
@@ -142,7 +152,7 @@ fn line(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A folder with a repository `main`, made of its parts, and what a row adds.
+    /// A temporary folder, and its real path.
     fn place() -> (tempfile::TempDir, PathBuf) {
         let tmp = tempfile::tempdir_in("/var/tmp").unwrap();
         let top = tmp.path().canonicalize().unwrap();
@@ -174,6 +184,9 @@ mod tests {
         repository(&top.join(".git"), PLAIN);
         std::fs::create_dir_all(top.join("other")).unwrap();
         assert_eq!(of("other"), None);
+        // A plain git folder shares none: this one would open that of another.
+        std::fs::write(top.join("main/a/.git/commondir"), "../../.git\n").unwrap();
+        assert_eq!(of("main/a/b"), None);
         // A folder of this name that is none.
         std::fs::create_dir_all(top.join("empty/.git/x")).unwrap();
         assert_eq!(of("empty/.git/x"), None);
@@ -188,6 +201,13 @@ mod tests {
         repository(&top.join("store"), PLAIN);
         repository(&top.join("module"), "[core]\n\tbare = false\n\tworktree = ../work\n");
         repository(&top.join("around"), PLAIN);
+        for (name, file, text) in [
+            ("settings", "config.worktree", "[core]\n\tworktree = ../other\n"),
+            ("including", "more", "[core]\n\tworktree = ../other\n"),
+        ] {
+            repository(&top.join(name), &format!("{PLAIN}[include]\n\tpath = more\n"));
+            std::fs::write(top.join(name).join(file), text).unwrap();
+        }
         std::fs::create_dir_all(top.join("work/sub")).unwrap();
         std::fs::create_dir_all(top.join("around/work")).unwrap();
         let leads = |work: &str, to: &str| {
@@ -200,6 +220,8 @@ mod tests {
             ("../other/.git", false),
             ("../bare", false),
             ("../theirs", false),
+            ("../settings", false),
+            ("../including", false),
             ("../nowhere", false),
             ("sub", false),
         ] {

@@ -166,8 +166,8 @@ impl Host {
         self.start_with_copies(launch, &[], [stdin, stdout, stderr])
     }
 
-    /// The same, with copies in the place of files where it confines and that is possible: pairs of a copy and the path of its
-    /// file. `streams`: its input, its output, its errors.
+    /// Starts a program as [`Host::start`] does, with copies in the place of files where it confines and that is possible: pairs
+    /// of a copy and the path of its file. `streams`: its input, its output, its errors.
     ///
     /// # Errors
     /// When the system refuses.

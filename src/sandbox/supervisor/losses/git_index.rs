@@ -46,7 +46,7 @@ impl GitIndex {
         Self { path: git.own.join("index"), part, ..Self::default() }
     }
 
-    /// Whether the file `name` (relative to the workspace) is as it was committed or staged; `None`: it is not tracked.
+    /// True if the file `name` (relative to the workspace) is as it was committed or staged; `None`: it is not tracked.
     /// Reads the index again when it was changed.
     pub(super) fn find(&mut self, name: &[u8], modified: Timespec, size: u64) -> Option<bool> {
         self.refresh();

@@ -77,8 +77,8 @@ pub trait Confiner: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// The same, with these copies in the place of files: pairs of a copy and the path of its file. What is started reads and runs
-    /// the copies by these paths. `None`: that is not possible here.
+    /// This confiner with these copies in the place of files: pairs of a copy and the path of its file. What is started reads and
+    /// runs the copies by these paths. `None`: that is not possible here.
     fn with_copies(&self, _copies: &[(PathBuf, PathBuf)]) -> Option<Arc<dyn Confiner>> {
         None
     }
