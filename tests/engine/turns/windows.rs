@@ -75,6 +75,10 @@ const SHAPES: [Shape; 12] = [
 struct Seen {
     rounds: usize,
     sides: usize,
+    /// Summaries one after another with less than a tenth of growth between them, now and at most.
+    in_a_row: (usize, usize),
+    /// Tokens of the first and the last accepted request since the last summary.
+    since: Option<(u64, u64)>,
     /// Tokens of the largest request that was accepted.
     accepted: u64,
     refused: usize,
@@ -92,10 +96,14 @@ fn server(shape: Shape, window: u64, seen: Arc<Mutex<Seen>>) -> Arc<Fake> {
         }
         if request.tools.is_empty() {
             seen.sides += 1;
+            let grown = seen.since.take().is_some_and(|(first, last)| last > first + first / 10);
+            let now = if grown { 1 } else { seen.in_a_row.0 + 1 };
+            seen.in_a_row = (now, seen.in_a_row.1.max(now));
             let long = if let Shape::Summary(kb) = shape { kb * 1000 } else { 600 };
             return with_usage(says(&"in short ".repeat(long / 9)), tokens);
         }
         seen.accepted = seen.accepted.max(tokens);
+        seen.since = Some((seen.since.map_or(tokens, |(first, _)| first), tokens));
         let round = seen.rounds;
         seen.rounds += 1;
         let id = |at: usize| format!("c{n}x{at}");
@@ -180,23 +188,32 @@ fn fits(shape: Shape, window: u64) -> bool {
     }
 }
 
+/// Tokens that a round of such a session brings.
+fn round_tokens(shape: Shape) -> u64 {
+    let kb = match shape {
+        Shape::Reads(many, _, kb) => many * kb,
+        Shape::Message(kb, _) | Shape::Rules(kb) | Shape::Arguments(kb) | Shape::Words(kb, _) => kb,
+        Shape::Summary(_) => 45,
+    };
+    kb as u64 * 250
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p16_every_turn_ends_in_a_window_of_any_size() {
     for window in [4_000, 16_000, 64_000, 200_000] {
         for (known, shape) in SHAPES.iter().flat_map(|shape| [(true, *shape), (false, *shape)]) {
             let (ends, seen, why) = story(shape, window, known).await;
             let all = format!(
-                "{shape:?} in {window}, known {known}: {ends:?}, {} rounds, {} summaries, {} refused: {why}",
-                seen.rounds, seen.sides, seen.refused
+                "{shape:?} in {window}, known {known}: {ends:?}, {} rounds, {} summaries, {} in a row, {} refused: {why}",
+                seen.rounds, seen.sides, seen.in_a_row.1, seen.refused
             );
             println!("{all}");
             let done = ends.iter().all(|end| *end == TurnStatus::Done);
             assert!(done || !fits(shape, window), "{all}");
             assert!(done || why.contains("the largest parts are "), "{all}");
             assert!(seen.accepted <= window, "{all}");
-            // A tenth of growth lies between two summaries.
-            let large = window < 10_000 || matches!((shape, window), (Shape::Words(..), 0..60_000));
-            assert!(large || seen.sides <= 2 + seen.rounds / 5, "{all}");
+            // At most two summaries for each tenth of growth, where no round brings a large part of the window.
+            assert!(round_tokens(shape) > window / 4 || seen.in_a_row.1 <= 2, "{all}");
             assert!(seen.refused <= 3 * ends.len() + seen.rounds, "{all}");
         }
     }
