@@ -132,8 +132,11 @@ fn what_is_no_text_goes_back_as_a_whole() {
 fn files_of_an_undone_turn_are_named() {
     let rows: &[(&[&str], &str)] = &[
         (&[], "This turn changed no files"),
-        (&["a.txt"], "a.txt is as it was before this turn. /redo"),
-        (&["a.txt", "b.txt", "c.txt"], "a.txt and 2 more files are as they were before this turn. /redo"),
+        (&["a.txt"], "a.txt is as it was before this turn. If you undid it, /redo"),
+        (
+            &["a.txt", "b.txt", "c.txt"],
+            "a.txt and 2 more files are as they were before this turn. If you undid it, /redo",
+        ),
     ];
     for (files, words) in rows {
         let mut r = open(118, 25);
