@@ -192,7 +192,7 @@ impl Hook {
 }
 
 /// The files that a hook runs, as they were judged: they lie over the files while it runs, so that what is written to a file in
-/// between is not run. A file that is moved into its place ends the mount; then the comparison after the run tells.
+/// between is not run. A file that is moved into its place ends the mount; then the comparison after the run finds it.
 #[derive(Default)]
 struct Copies {
     files: Vec<(PathBuf, PathBuf)>,

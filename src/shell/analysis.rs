@@ -16,7 +16,7 @@ pub struct Analysis {
     pub parts: Vec<Part>,
     /// Redirections of groups and loops.
     pub redirects: Vec<Redirect>,
-    /// Why it cannot be understood for certain: the person is asked in every profile.
+    /// The reason for which it is not understood for certain: the person is asked in every profile.
     pub unclear: Option<String>,
     /// As `unclear`, but for words that are known only when it runs.
     pub(crate) unclear_but_words: Option<String>,
@@ -59,7 +59,7 @@ impl Analysis {
         self.unclear.get_or_insert_with(|| why.into());
     }
 
-    /// Why it cannot be understood for certain, apart from words that are known only when it runs.
+    /// The same, apart from words that are known only when it runs.
     pub fn unclear_but_words(&self) -> Option<&str> {
         self.unclear_but_words.as_deref()
     }

@@ -243,15 +243,10 @@ pub(crate) fn record(
     let (tx, session, store) = (core.tx.clone(), core.session.id, core.services.store.clone());
     let keeper = core.services.snapshots.workspace.clone();
     core.files.stepped |= matches!(of, StepOf::Call(_));
-    let (writing, recorded) = Recorded::begin();
-    let before = core.files.recorded.replace(recorded);
+    let mut order = Recorded::next(&mut core.files.recorded);
     core.files.keeping.spawn(async move {
-        // Dropped when this row is written, or will never be.
-        let _writing = writing;
         let kept = kept.await;
-        if let Some(before) = before {
-            before.wait().await;
-        }
+        order.wait().await;
         let Some(kept) = kept else { return };
         match kept {
             Ok(KeptState { others, before, began, after, files, unkept, open }) => {
@@ -294,7 +289,7 @@ pub(crate) fn record(
     });
 }
 
-/// Names the files that a call changed and that no restore brings back. The conversation keeps it for those who open it later.
+/// Names the files that a call changed and that no restore brings back, in a note that stays in the conversation.
 pub(crate) fn unkept(core: &mut Core, session: SessionId, changes: &[UnkeptChange]) {
     let Some(files) = back::unkept_files(changes) else { return };
     let text = format!(
@@ -374,14 +369,9 @@ fn finished_restore(core: &mut Core, done: CompletedRestore) {
 pub(crate) fn finish_restore(core: &mut Core) {
     let Some(keeper) = core.services.snapshots.workspace.clone().filter(Keeper::interrupted) else { return };
     let (tx, watched) = (core.tx.clone(), watched(core));
-    let (writing, recorded) = Recorded::begin();
-    let before = core.files.recorded.replace(recorded);
+    let mut order = Recorded::next(&mut core.files.recorded);
     core.files.keeping.spawn(async move {
-        // Dropped when the rows are written, or will never be.
-        let _writing = writing;
-        if let Some(before) = before {
-            before.wait().await;
-        }
+        order.wait().await;
         let credit = keeper.run(move |s| {
             if !s.cut_calls().is_empty() {
                 let now = s.snapshot()?;

@@ -26,7 +26,7 @@ pub(super) struct SortedChanges {
 pub(crate) struct Doubts {
     /// The command touched these files, and others may have: a restore keeps what stands there beside each.
     pub(crate) both: Vec<PathBuf>,
-    /// No witness saw who wrote them: a restore keeps what stands there in a folder of the store. The empty path: all files.
+    /// Their writer is not recorded: a restore keeps what stands there in a folder of the store. The empty path: all files.
     pub(crate) unseen: Vec<PathBuf>,
 }
 
@@ -117,7 +117,7 @@ impl Doubts {
     }
 }
 
-/// Marks all files of a list: no witness saw who wrote them.
+/// Marks all files of a list: their writer is not recorded.
 pub(crate) fn mark_unseen(files: &mut [StepFile]) {
     files.iter_mut().for_each(|file| file.by = Some(By::Unseen));
 }

@@ -18,11 +18,26 @@ pub(crate) fn written(core: &Core) -> impl Future<Output = ()> + Send + use<> {
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded(watch::Receiver<()>);
 
+/// The place of a write among the writes of states. Those that are begun later wait until this is dropped.
+pub(crate) struct WriteOrder {
+    _writing: watch::Sender<()>,
+    before: Option<Recorded>,
+}
+
+impl WriteOrder {
+    /// Waits for the end of all writes that were begun before this one.
+    pub(crate) async fn wait(&mut self) {
+        if let Some(before) = self.before.take() {
+            before.wait().await;
+        }
+    }
+}
+
 impl Recorded {
-    /// The write ends when the sender is dropped.
-    pub(crate) fn begin() -> (watch::Sender<()>, Self) {
+    /// Begins a write behind the last one, whose place it takes.
+    pub(crate) fn next(last: &mut Option<Self>) -> WriteOrder {
         let (writing, recorded) = watch::channel(());
-        (writing, Self(recorded))
+        WriteOrder { _writing: writing, before: last.replace(Self(recorded)) }
     }
 
     /// Waits for the end of the write, whether the row was stored or could not be.
@@ -38,7 +53,9 @@ mod tests {
     /// The end of an agent and the next row wait for the same write: neither ends with the other's patience.
     #[tokio::test]
     async fn a_wait_that_is_given_up_does_not_end_the_others() {
-        let (writing, recorded) = Recorded::begin();
+        let mut last = None;
+        let writing = Recorded::next(&mut last);
+        let recorded = last.unwrap();
         let (first, second) = (tokio::spawn(recorded.clone().wait()), tokio::spawn(recorded.clone().wait()));
         first.abort();
         assert!(first.await.unwrap_err().is_cancelled());

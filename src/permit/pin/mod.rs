@@ -174,7 +174,7 @@ const COPIED: u64 = 16 << 20;
 impl Held {
     /// Writes the content that was judged into `place`, an empty folder of this program alone. Pairs of a copy and the path of its
     /// file. Left out are binaries, files that the command may build, those of which only the place was judged, those larger than
-    /// 16 MB, and those of which no copy can be made: [`Self::changed`] tells of them.
+    /// 16 MB, and those of which no copy can be made: [`Self::changed`] finds changes of them.
     ///
     /// # Errors
     /// Names the first file that has other content by now.

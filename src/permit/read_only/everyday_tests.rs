@@ -150,7 +150,7 @@ fn lines_that_only_look_ask_nothing_in_the_sandbox() {
     assert!(held > 200, "{held}");
 }
 
-/// What is not clear is no reason to ask where the kernel confines: it is one where nothing does, in other modes, and where a rule
+/// An unclear part is no reason to ask where the kernel confines: it is one where nothing does, in other modes, and where a rule
 /// may be about it.
 #[test]
 fn auto_asks_about_nothing_unclear_that_the_sandbox_holds() {

@@ -48,8 +48,8 @@ impl Stamp {
         self.time() + STEP >= time
     }
 
-    /// Returns true if it was changed at this time or later, as far as the clock of its file system tells: one with long steps
-    /// knows no parts of a second.
+    /// Returns true if it was changed at this time or later, by the clock of its file system: one with long steps
+    /// has no parts of a second.
     pub(super) fn is_just_since(&self, time: SystemTime) -> bool {
         self.time() + if self.changed.1 == 0 { STEP } else { TICK } >= time
     }

@@ -46,7 +46,7 @@ pub struct Plan {
 pub struct Item {
     /// From the present state to the restored one.
     pub diff: FileDiff,
-    /// Why it is kept unless the answer says otherwise; [`Conflict::Mixed`] and [`Conflict::Unseen`] keep a copy.
+    /// The reason for which it is kept unless the answer says otherwise; [`Conflict::Mixed`] and [`Conflict::Unseen`] keep a copy.
     pub conflict: Option<Conflict>,
 }
 

@@ -83,12 +83,12 @@ impl CommandRun {
         self.likely.get().map(String::as_str)
     }
 
-    /// Notes that a question about what it did found no one who could answer.
+    /// Notes that a question about what it did had no answer.
     pub(crate) fn leave_unanswered(&self) {
         self.unanswered.store(true, Ordering::Release);
     }
 
-    /// Returns true if a question about what it did found no one who could answer.
+    /// Returns true if a question about what it did had no answer.
     pub fn is_unanswered(&self) -> bool {
         self.unanswered.load(Ordering::Acquire)
     }

@@ -204,7 +204,7 @@ impl Watcher {
         self.ask(Ask::Wrote(metas, who.clone()), false);
     }
 
-    /// Reports that the command `what` of an agent begins or ends. `witness`: knows what it changes, where its supervisors see it.
+    /// Reports that the command `what` of an agent begins or ends. `witness`: its changes, where its supervisors see it.
     pub fn shell_running(&self, agent: &AgentId, what: &str, witness: Option<&Witness>, running: bool) {
         let command = who::Command { agent: agent.clone(), what: what.into(), witness: witness.cloned() };
         self.ask(Ask::Shell(command, running), false);

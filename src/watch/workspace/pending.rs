@@ -162,7 +162,7 @@ impl Storm {
         };
         let others = if traces.is_empty() { Vec::new() } else { traces.split_off(1) };
         let mut trace = traces.pop().unwrap_or_default();
-        // A command whose witness knows its files is named for these however few they are.
+        // A command with a record of its files is named for these however few they are.
         for command in others.into_iter().flat_map(|other| other.shell) {
             let knows = command.witness.as_ref().is_some_and(|witness| witness.is_complete());
             if knows && !trace.shell.contains(&command) {

@@ -33,7 +33,7 @@ struct Expected {
 pub(crate) struct Command {
     pub agent: AgentId,
     pub what: Arc<str>,
-    /// Knows what the command changed, where its supervisors see it.
+    /// The changes of the command, where its supervisors see it.
     pub witness: Option<Witness>,
 }
 
@@ -140,7 +140,7 @@ impl Evidence {
 enum Author<'a> {
     /// This command changed the file, perhaps others too.
     Command(&'a Command),
-    /// No witness knows what this command changed.
+    /// The changes of this command are not recorded.
     Perhaps(&'a Command),
     /// None of them did.
     Others,
@@ -220,7 +220,7 @@ mod tests {
         e.shell(make, false, later);
     }
 
-    /// Of two commands that run at once and the person, the one that wrote is named; where no witness knows, the command whose
+    /// Of two commands that run at once and the person, the one that wrote is named; where there is no record, the command whose
     /// changes are unknown.
     #[test]
     fn w19_the_witness_tells_whose_a_change_is() {

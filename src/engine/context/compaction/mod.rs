@@ -156,7 +156,7 @@ fn largest_parts(core: &Core) -> String {
     parts.join(" and ")
 }
 
-/// Tells once that the context is over its limit even when it is compacted.
+/// Shows one notice for a context that is over its limit even when it is compacted.
 fn tell_too_large(core: &mut Core, before: Option<CompactedSize>) {
     let limit = compact::limit(&core.services.config().context, model::window(core));
     let over = |size: Option<CompactedSize>| size.filter(|size| size.tokens > limit);

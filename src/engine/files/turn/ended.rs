@@ -78,14 +78,9 @@ fn sum_up(core: &mut Core, cut: bool) {
         cut,
     };
     let tx = core.tx.clone();
-    let (writing, recorded) = Recorded::begin();
-    let before = core.files.recorded.replace(recorded);
+    let mut order = Recorded::next(&mut core.files.recorded);
     core.files.keeping.spawn(async move {
-        // Dropped when the row is written, or will never be.
-        let _writing = writing;
-        if let Some(before) = before {
-            before.wait().await;
-        }
+        order.wait().await;
         let store = ended.store.clone();
         let turn = match turn {
             Some(turn) => Some(turn),

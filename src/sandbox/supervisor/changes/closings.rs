@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 
-/// Files of one command that are looked at. Of others nothing tells if another program writes in them.
+/// Files of one command that are looked at. Of others it is not recorded if another program writes in them.
 const FILES: usize = 1_000;
 /// Bytes of events that are read at once.
 const EVENTS: usize = 4096;

@@ -185,7 +185,7 @@ pub struct HeldAnswer {
     pub decisions: Vec<HeldDecision>,
     /// Words of the person with a no.
     pub comment: Option<String>,
-    /// There is no one who could answer.
+    /// No answer is possible.
     pub unanswered: bool,
 }
 

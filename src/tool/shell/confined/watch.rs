@@ -169,7 +169,7 @@ impl CommandWatch {
         }
     }
 
-    /// Notes that nothing tells if another program writes in a file that the command has just opened.
+    /// Notes a file that the command has just opened, and in which writes of other programs are not recorded.
     pub fn not_looked_at(&self, path: &Path) {
         let witness = lock(&self.state.attended).witness.clone();
         if let Some(witness) = witness {

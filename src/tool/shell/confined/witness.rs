@@ -86,7 +86,7 @@ pub enum Whose {
     Others,
     /// Both touched it, as far as can be seen.
     Both,
-    /// The programs of the call made it. Nothing tells if others wrote in the same file meanwhile.
+    /// The programs of the call made it. Writes of others in the same file are not recorded.
     Unsure,
 }
 
@@ -127,7 +127,7 @@ struct SeenPath {
     last: SystemTime,
     /// Another had changed it before.
     mixed: bool,
-    /// Nothing tells if another has written in the file after the programs of the call had opened it.
+    /// Writes of others in the file, after the programs of the call had opened it, are not recorded.
     unsure: bool,
 }
 
@@ -234,7 +234,7 @@ impl Witness {
         }
     }
 
-    /// Notes that nothing tells if another program writes in a file that a program of the call has just opened.
+    /// Notes a file that a program of the call has just opened, and in which writes of other programs are not recorded.
     pub fn not_looked_at(&self, path: &Path) {
         if let Some(known) = lock(&self.0).paths.get_mut(path) {
             known.unsure = true;

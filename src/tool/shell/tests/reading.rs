@@ -128,7 +128,7 @@ impl Confiner for Named {
     }
 }
 
-/// As [`Named`], with guards that know of changes while the command runs.
+/// As [`Named`], with guards that report changes while the command runs.
 #[derive(Debug)]
 struct Watching;
 
