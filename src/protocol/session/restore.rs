@@ -91,7 +91,9 @@ pub enum By {
     Session { session: SessionId, title: String },
     /// A command, or others while it ran: restores keep what stands there beside what they write.
     Unknown,
-    /// As `Unknown`, where no witness saw the command: restores keep what stands there in a folder of the store.
+    /// As `Unknown`, where no witness saw the command: restores keep what stands there in a folder of the store. An author that
+    /// only a later program knows is read as this one.
+    #[serde(other)]
     Unseen,
 }
 
