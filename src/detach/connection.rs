@@ -18,7 +18,7 @@ use super::messages::{About, FromHost, Hello, OF_TERMINAL, Request, VERSION};
 const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Time limit for each way of ending it, before a harder one is used.
-const END: Duration = Duration::from_secs(10);
+const END: Duration = Duration::from_secs(30);
 
 /// A running workbench, and the name of its socket.
 pub(crate) struct RunningWorkbench {

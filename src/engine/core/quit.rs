@@ -1,5 +1,5 @@
-//! The end of the engine: running work is stopped, everything is on disk, no child process survives. A few seconds at
-//! most.
+//! The end of the engine: running work is stopped, everything is on disk, no child process survives. A few
+//! seconds at most where nothing is broken.
 
 use crate::bus::dispatch;
 use crate::context::side_call;
@@ -24,20 +24,24 @@ use crate::prompts::doing::RunningJob;
 use crate::turn::Input;
 use crate::turn::part::RunningCall;
 
-/// Time until calls are killed, and again until they are abandoned.
+// Every limit is far above the usual time of a busy machine: the end comes with the work, and a limit only with a fault.
+
+/// Time until calls are killed.
 const TIMEOUT: Duration = Duration::from_millis(600);
+/// Time until killed calls are abandoned: until then their results are stored.
+const KILLED: Duration = Duration::from_secs(5);
 /// Time limit of the last writes.
-const WRITES: Duration = Duration::from_millis(1000);
+const WRITES: Duration = Duration::from_secs(5);
 /// Time limit for tasks that wait for models.
-const TASKS: Duration = Duration::from_millis(600);
+const TASKS: Duration = Duration::from_secs(3);
 /// Time limit for restores of files that have begun.
 const RESTORES: Duration = Duration::from_secs(30);
 /// Time limit for the tasks of agents.
-const AGENTS: Duration = Duration::from_millis(1500);
+const AGENTS: Duration = Duration::from_secs(5);
 /// Time limit for rules of answers: another process may hold their file.
 const RULES: Duration = Duration::from_millis(1500);
 /// Time limit for child processes.
-const CHILDREN: Duration = Duration::from_millis(800);
+const CHILDREN: Duration = Duration::from_secs(3);
 
 /// Whether a message to the crew reports what an agent did, which is stored.
 fn is_record(msg: &CrewMsg) -> bool {
@@ -81,7 +85,7 @@ impl Core {
             self.feed(Input::Interrupt { hard: false });
         }
         if !self.lifecycle.stop {
-            self.quit_later();
+            self.quit_after(TIMEOUT);
         }
     }
 
@@ -91,10 +95,10 @@ impl Core {
         !call.cancel.is_cancelled() && self.asks.waits(&self.identity.id, id)
     }
 
-    fn quit_later(&mut self) {
+    fn quit_after(&mut self, time: Duration) {
         let tx = self.tx.clone();
         self.spawn(async move {
-            tokio::time::sleep(TIMEOUT).await;
+            tokio::time::sleep(time).await;
             let _ = tx.send(Msg::Quit).await;
         });
     }
@@ -109,7 +113,7 @@ impl Core {
             return self.quit_now();
         }
         self.feed(Input::Interrupt { hard: true });
-        self.quit_later();
+        self.quit_after(KILLED);
     }
 
     pub(crate) fn quit_now(&mut self) {
