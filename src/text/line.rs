@@ -137,7 +137,7 @@ impl Gutter {
 pub enum Wrap {
     /// At blanks and between wide characters; words that are too long by grapheme.
     Word,
-    /// By grapheme, every blank kept (code, output, diffs).
+    /// Every blank kept (code, output, diffs): between words in the second half of a row, else by grapheme.
     Hard,
     /// Never wrapped: the line was made for this width.
     Cut,

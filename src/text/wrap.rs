@@ -49,9 +49,14 @@ fn cut(text: &str, room: usize, mode: Wrap, first: bool) -> (usize, usize) {
     let mut split: Option<(usize, usize)> = None;
     let mut word = false; // something other than blanks was seen; leading blanks are no place to split
     let mut was_wide = false;
+    let mut was_letter = false;
     for (at, g) in text.grapheme_indices(true) {
         let cells = grapheme(g);
         let blank = g == " ";
+        let letter = cells < 2 && g.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '_');
+        if mode == Wrap::Hard && !(letter && was_letter) && used * 2 > room {
+            split = Some((at, at));
+        }
         if mode == Wrap::Word {
             if blank && (word || !first) {
                 // The row ends before the first blank of a run; the next starts after the last.
@@ -74,6 +79,7 @@ fn cut(text: &str, room: usize, mode: Wrap, first: bool) -> (usize, usize) {
         }
         word |= !blank;
         was_wide = cells == 2;
+        was_letter = letter;
         used += cells;
     }
     (text.len(), text.len())
@@ -114,6 +120,12 @@ mod tests {
         );
         assert_eq!(shown("", 5, Wrap::Word), [""]);
         assert_eq!(shown("a  b   c", 4, Wrap::Hard), ["a  b", "   c"]);
+        // Code keeps its words and every blank; a word that is longer than half of the row is cut.
+        assert_eq!(shown("value: str) -> float | None", 18, Wrap::Hard), ["value: str) -> ", "float | None"]);
+        assert_eq!(
+            shown("a verylongunbreakableword", 8, Wrap::Hard),
+            ["a verylo", "ngunbrea", "kablewor", "d"]
+        );
     }
 
     #[test]

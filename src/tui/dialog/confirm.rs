@@ -180,7 +180,7 @@ impl Panel for Confirm {
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
         let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
-        self.place_buttons(area).get(self.focus).map(|r| Position::new(r.x + 1, r.y))
+        self.place_buttons(area).get(self.focus).map(|r| Position::new(r.x, r.y))
     }
 }
 

@@ -25,7 +25,7 @@ use crate::widget::{draw, input, sign};
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Todo,
     make: |_| Box::new(Todo::default()),
-    reads: &[Slice::Todo, Slice::Crew],
+    reads: &[Slice::Todo, Slice::Turn, Slice::Crew],
     groups: &[("Todo", ACTIONS)],
     scopes: &[
         Scope::new("todo", Some("list"), "Todo", false).keys(KEYS),
@@ -126,6 +126,12 @@ fn folded(model: &Model, rows: usize) -> Vec<Line> {
     lines
 }
 
+/// Nothing is left to do, and no turn is at it: the list leaves the screen. The key of the panel still shows it.
+fn is_over(model: &Model) -> bool {
+    let closed = |i: &TodoItem| matches!(i.status, TodoStatus::Completed | TodoStatus::Cancelled);
+    !model.agent.turn.running && model.agent.todo.iter().all(closed)
+}
+
 fn send(command: TodoCommand) -> Reply {
     Reply::with(Effect::send(CommandBody::Todo(command)))
 }
@@ -171,9 +177,7 @@ impl Todo {
 
 impl Panel for Todo {
     fn status(&self, model: &Model) -> PanelStatus {
-        PanelStatus::new(self.scope())
-            .escape(self.escape_step())
-            .empty(model.agent.todo.is_empty() && self.edit.is_none())
+        PanelStatus::new(self.scope()).escape(self.escape_step()).empty(is_over(model) && self.edit.is_none())
     }
 
     fn title(&self, model: &Model) -> String {

@@ -122,7 +122,8 @@ fn tiller_dark_is_as_designed() {
     assert_eq!(bg(Role::RemovedBand), (0x36, 0x25, 0x2a));
     assert_eq!(bg(Role::RemovedWord), (0x5c, 0x37, 0x3a));
     is(Role::Text, Role::Ground, 13.1);
-    is(Role::Dim, Role::Ground, 5.9);
+    is(Role::Dim, Role::Ground, 6.1);
+    is(Role::Dim, Role::AddedBand, 4.5);
     is(Role::Accent, Role::Band, 7.8);
     is(Role::Waiting, Role::Band, 9.0);
     for area in [Role::AddedWord, Role::RemovedWord] {

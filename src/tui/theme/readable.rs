@@ -64,7 +64,9 @@ pub(super) fn texts_on(theme: &Theme, area: Role) -> Vec<(Rgb, f64)> {
     let roles = roles.map(|r| (theme.style(r), least(Some(r), theme.style(r))));
     let code = areas_of(None).contains(&area);
     let syntax = theme.syntax.iter().filter(|_| code).map(|(scope, s)| (*s, Some(least_of_code(scope))));
-    let texts = roles.chain(syntax).filter_map(|(s, least)| Some((s.fg.and_then(rgb)?, least?)));
+    // On the bands of a diff dim text is code too: comments, and the numbers of lines.
+    let at_least = |least: f64| if BANDS.contains(&area) { TEXT } else { least };
+    let texts = roles.chain(syntax).filter_map(|(s, least)| Some((s.fg.and_then(rgb)?, at_least(least?))));
     own.into_iter().chain(texts).collect()
 }
 

@@ -165,9 +165,11 @@ pub(crate) const PADDING: u16 = 2;
 
 /// Columns of a side panel: its padding is one of them at each side.
 const PANEL: u16 = 32;
-
 /// Columns of a side panel at most.
 const WIDEST_PANEL: u16 = 64;
+
+/// Columns of the rail while its agents have the focus, at most half of the screen.
+const AGENTS: u16 = 72;
 
 /// Columns that the prose must leave for the session tree to have a band of its own.
 const TWO_PANELS: u16 = 72;
@@ -445,7 +447,13 @@ fn sides(w: &LayoutRequest, main_view: View) -> Sides {
     if tree {
         sections.retain(|x| x.view != View::Sessions);
     }
-    Sides { tree: if tree { columns } else { 0 }, rail: columns, sections }
+    // Rows of agents have more to say than those of the other panels.
+    let rail = if focused && w.focus == View::Agents {
+        columns.max(AGENTS.min(w.screen.width / 2))
+    } else {
+        columns
+    };
+    Sides { tree: if tree { columns } else { 0 }, rail, sections }
 }
 
 /// Panels one below the other in a band: each with its title, and a blank row between two.

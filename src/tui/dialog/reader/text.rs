@@ -253,16 +253,14 @@ mod tests {
     use crate::testing::Robot;
 
     #[test]
-    fn prose_is_broken_between_words_and_other_text_where_the_line_ends() {
-        let text = "0123456789 a sentence that is longer than the screen is wide";
-        for (dialog, row) in [
-            (Text::prose("x", text), "0123456789 a sentence that is longer"),
-            (Text::plain("x", text), "is longer t"),
-        ] {
+    fn text_is_broken_between_words_and_what_is_no_prose_keeps_its_blanks() {
+        let text = "0123456789 a sentence that is longer      than the screen is wide";
+        for (dialog, next) in [(Text::prose("x", text), "than"), (Text::plain("x", text), "    than")] {
             let mut r = Robot::new(40, 10);
             r.push(Box::new(dialog));
             let screen = r.screen();
-            assert!(screen.lines().any(|line| line.trim_end().ends_with(row)), "{screen}");
+            let mut rows = screen.lines().skip_while(|l| !l.trim_end().ends_with("sentence that is longer"));
+            assert!(rows.nth(1).is_some_and(|l| l[1..].starts_with(next)), "{screen}");
         }
     }
 

@@ -86,10 +86,10 @@ fn in_ascii_the_signs_are_ascii_and_a_row_that_goes_on_is_marked() {
     let seen = shown(&painted(&text, 24, &theme()));
     assert!(seen.is_ascii(), "{seen}");
     assert!(seen.contains("  41 -      sleep(wait);\n"), "{seen}");
-    assert!(seen.contains("  41 +      sleep(wait.m\n     \\  in(limit));\n"), "{seen}");
+    assert!(seen.contains("  41 +      sleep(wait.\n     \\  min(limit));\n"), "{seen}");
     let text = file(&change(), DiffLayout::new(24, false), &mut Uncoloured);
     let seen = shown(&painted(&text, 24, &theme()));
-    assert!(seen.contains("     ↪  in(limit));\n"), "{seen}");
+    assert!(seen.contains("     ↪  min(limit));\n"), "{seen}");
 }
 
 #[test]

@@ -50,10 +50,7 @@ pub(crate) fn content(p: &PermissionAsk, e: Elsewhere<'_>, colours: &mut impl Hi
         text.append(difference(diff, &p.shown, e.ascii, colours));
     }
     let tail = text.lines.len();
-    if let Some(effects) = effects(p) {
-        text.push(effects);
-    }
-    text.push(asked(p));
+    text.push(reasons(p));
     if let Some(source) = &p.source {
         text.push(labelled("From: ", &source.to_string(), Role::Strong));
     }
@@ -64,7 +61,7 @@ pub(crate) fn content(p: &PermissionAsk, e: Elsewhere<'_>, colours: &mut impl Hi
         text.push(labelled("Also for: ", &e.also.join(", "), Role::Strong));
     }
     if let Some(rule) = e.rule {
-        text.push(labelled("Always allows: ", rule, Role::Text));
+        text.push(labelled("Always allows: ", &rule_words(p, rule), Role::Text));
     }
     Content { text, head, tail }
 }
@@ -87,24 +84,25 @@ fn foreign(text: &str, role: Role) -> Vec<Line> {
     text.split('\n').map(|l| Line::strict(l, Look::of(role), Wrap::Hard)).collect()
 }
 
-/// What the call does, besides what its difference shows.
-fn effects(p: &PermissionAsk) -> Option<Line> {
+/// One paragraph: effects of the call besides those that its difference shows, why it is asked, and where it runs.
+fn reasons(p: &PermissionAsk) -> Line {
     let shown = [format!("writes {}", p.shown), format!("changes {}", p.shown)];
     let new = |e: &&String| p.diff.is_none() || !shown.contains(e);
-    let all: Vec<&str> = p.effects.iter().filter(new).map(String::as_str).collect();
-    if all.is_empty() {
-        return None;
-    }
-    let role = if p.risk == Risk::High { Role::Error } else { Role::Text };
-    Some(Line::strict(&sentence(&all.join("; ")), Look::of(role), Wrap::Word))
-}
-
-/// Why it is asked, and where the call runs.
-fn asked(p: &PermissionAsk) -> Line {
+    let effects: Vec<&str> = p.effects.iter().filter(new).map(String::as_str).collect();
     let mut line = Line::new(Wrap::Word);
+    if !effects.is_empty() {
+        let role = if p.risk == Risk::High { Role::Error } else { Role::Text };
+        line.push_strict(&sentence(&effects.join("; ")), Look::of(role));
+        line.push(" ", Look::of(Role::Text));
+    }
     let look = Look::of(Role::Dim);
-    line.push(if p.rule == AskReason::NoRule { "Asked because " } else { "Asked because: " }, look);
-    line.push_strict(p.rule.text(), look);
+    match p.rule {
+        AskReason::NoRule => line.push(sentence(p.rule.text()).trim_end_matches('.'), look),
+        _ => {
+            line.push("Asked because: ", look);
+            line.push_strict(p.rule.text(), look);
+        }
+    }
     let only_edits = p.calls.iter().all(|call| call.diff);
     if p.verb == ToolVerb::Memory {
         line.push(". /memory undoes it.", look);
@@ -118,6 +116,21 @@ fn asked(p: &PermissionAsk) -> Line {
         line.push(".", look);
     }
     line
+}
+
+/// The pattern of a rule in the words of the dialog: `edit src/**` for `edit_file(src/**)`, and the command alone for one of
+/// the shell. A pattern of another form, or of another tool than the call's, stays as it is.
+pub(super) fn rule_words(p: &PermissionAsk, pattern: &str) -> String {
+    let argument = |part: &str| -> Option<String> {
+        let argument = part.strip_prefix(p.tool.as_str())?.strip_prefix('(')?.strip_suffix(')')?;
+        Some(if p.verb == ToolVerb::Shell {
+            argument.to_owned()
+        } else {
+            format!("{} {argument}", p.wants())
+        })
+    };
+    let parts: Option<Vec<String>> = pattern.split(" && ").map(argument).collect();
+    clean::plain(&parts.map_or_else(|| pattern.to_owned(), |parts| parts.join(" && "))).into_owned()
 }
 
 /// With a capital letter and a full stop.

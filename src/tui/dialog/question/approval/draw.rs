@@ -7,7 +7,6 @@ use unicode_width::UnicodeWidthStr;
 use super::{Approval, Button, KeyTarget};
 use crate::model::Model;
 use crate::panel::{DrawCx, Placement};
-use crate::text::clean;
 use crate::text::sheet::Sheet;
 use crate::text::width::width;
 use crate::theme::Role;
@@ -50,7 +49,7 @@ impl Approval {
 
     /// The rule with the button that saves it.
     fn always(&self) -> Option<String> {
-        self.pattern.as_ref().map(|p| format!("always \"{}\"", clean::plain(p)))
+        self.pattern.as_ref().map(|p| format!("always \"{}\"", super::content::rule_words(&self.p, p)))
     }
 
     /// The rule fits on its button, with the key.

@@ -101,9 +101,8 @@ impl Panel for Approval {
     fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
         match self.fields.active() {
             Some(edit) => Some(field::caret(edit, self.parts(area, model).field)),
-            None => {
-                self.spots.iter().find(|(b, _)| *b == self.focus).map(|(_, r)| Position::new(r.x + 1, r.y))
-            }
+            // On the bracket: a block hides no key.
+            None => self.spots.iter().find(|(b, _)| *b == self.focus).map(|(_, r)| Position::new(r.x, r.y)),
         }
     }
 }

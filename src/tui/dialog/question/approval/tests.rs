@@ -379,7 +379,8 @@ fn a_question_about_memory_says_what_is_done_to_which_file_and_how_it_is_undone(
         ..permission("MEMORY.md", Risk::Low)
     };
     let (r, _) = listening(118, 25, p);
-    let screen = r.screen();
+    // The paragraph is wrapped.
+    let screen = r.screen().replace('▌', " ").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         screen.contains("wants to change MEMORY.md") && screen.contains("/memory undoes it."),
         "{screen}"

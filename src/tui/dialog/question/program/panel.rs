@@ -158,7 +158,7 @@ impl Panel for Question {
             let room = Rect { x: below.x + 2, width: below.width.saturating_sub(2), ..below };
             return Some(input::caret(&self.field, room));
         }
-        self.spots.get(self.focus).map(|r| Position::new(r.x + 1, r.y))
+        self.spots.get(self.focus).map(|r| Position::new(r.x, r.y))
     }
 }
 
