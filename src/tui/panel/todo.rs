@@ -4,7 +4,8 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::TodoCommand;
-use tiller_protocol::{AgentId, CommandBody, Notice, NoticeKind, TodoItem, TodoStatus};
+use tiller_protocol::event::{StateEvent, TurnEvent};
+use tiller_protocol::{AgentId, CommandBody, Event, EventBody, Notice, NoticeKind, TodoItem, TodoStatus};
 
 use super::empty_view::explain;
 use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
@@ -25,7 +26,7 @@ use crate::widget::{draw, input, sign};
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Todo,
     make: |_| Box::new(Todo::default()),
-    reads: &[Slice::Todo, Slice::Turn, Slice::Crew],
+    reads: &[Slice::Todo, Slice::Crew],
     groups: &[("Todo", ACTIONS)],
     scopes: &[
         Scope::new("todo", Some("list"), "Todo", false).keys(KEYS),
@@ -65,6 +66,8 @@ pub struct Todo {
     rows: LineList,
     /// The item that is being edited (`None`: a new one), and its text.
     edit: Option<(Option<String>, Edit)>,
+    /// The list has changed since the last turn ended.
+    fresh: bool,
 }
 
 /// The sign of a state, its look, and that of the words.
@@ -126,12 +129,6 @@ fn folded(model: &Model, rows: usize) -> Vec<Line> {
     lines
 }
 
-/// Nothing is left to do, and no turn is at it: the list leaves the screen. The key of the panel still shows it.
-fn is_over(model: &Model) -> bool {
-    let closed = |i: &TodoItem| matches!(i.status, TodoStatus::Completed | TodoStatus::Cancelled);
-    !model.agent.turn.running && model.agent.todo.iter().all(closed)
-}
-
 fn send(command: TodoCommand) -> Reply {
     Reply::with(Effect::send(CommandBody::Todo(command)))
 }
@@ -159,6 +156,12 @@ impl Todo {
         }
     }
 
+    /// Nothing is left to do: with the end of the turn the list leaves the screen. The key of the panel still shows it.
+    fn is_over(&self, model: &Model) -> bool {
+        let closed = |i: &TodoItem| matches!(i.status, TodoStatus::Completed | TodoStatus::Cancelled);
+        !self.fresh && model.agent.todo.iter().all(closed)
+    }
+
     fn finish(&mut self) -> Reply {
         let Some((id, edit)) = self.edit.take() else { return Reply::Ignored };
         let content = edit.text().trim().to_owned();
@@ -177,7 +180,9 @@ impl Todo {
 
 impl Panel for Todo {
     fn status(&self, model: &Model) -> PanelStatus {
-        PanelStatus::new(self.scope()).escape(self.escape_step()).empty(is_over(model) && self.edit.is_none())
+        PanelStatus::new(self.scope())
+            .escape(self.escape_step())
+            .empty(self.is_over(model) && self.edit.is_none())
     }
 
     fn title(&self, model: &Model) -> String {
@@ -265,6 +270,7 @@ impl Panel for Todo {
 
     fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
         match event {
+            PanelEvent::Engine(event) => self.on_event(event, model),
             PanelEvent::Message(what) => self.on_message(what, model),
             _ => Reply::Ignored,
         }
@@ -380,6 +386,18 @@ impl Todo {
     }
 
     /// Selects the item of the agent that another panel names.
+    fn on_event(&mut self, event: &Event, model: &Model) -> Reply {
+        if event.agent != model.shown_agent() {
+            return Reply::Ignored;
+        }
+        match event.body {
+            EventBody::State(StateEvent::TodoChanged { .. }) => self.fresh = true,
+            EventBody::Turn(TurnEvent::TurnFinished { .. }) => self.fresh = false,
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
     fn on_message(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
         let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
         if let Some(at) = model.agent.todo.iter().position(|i| model.assignee(i) == Some(&*id)) {

@@ -60,6 +60,30 @@ fn too_much_for_the_rail_is_folded_until_it_has_the_focus() {
     assert!(r.screen().contains("✓ read client"), "{}", r.screen());
 }
 
+/// A list without anything left to do stays to the end of its turn, and comes back with the next change.
+#[test]
+fn a_finished_list_leaves_with_its_turn() {
+    let mut r = Robot::new(118, 25);
+    crate::scene::play(&mut r);
+    let listed = |r: &Robot| r.screen().contains("Todo ");
+    plan(&mut r, 3);
+    assert!(listed(&r), "{}", r.screen());
+    let finished = TurnEvent::TurnFinished {
+        status: tiller_protocol::event::TurnStatus::Done,
+        text: String::new(),
+        usage: tiller_protocol::Usage::default(),
+        cost_usd: None,
+        error: None,
+    };
+    r.event(EventBody::Turn(finished));
+    assert!(!listed(&r), "{}", r.screen());
+    r.run("alt-2");
+    assert!(r.screen().contains("cap the wait"), "its key still shows it\n{}", r.screen());
+    r.run("esc");
+    plan(&mut r, 4);
+    assert!(listed(&r), "{}", r.screen());
+}
+
 #[test]
 fn every_key_changes_the_plan() {
     let mut r = Robot::new(80, 24);
