@@ -1,5 +1,7 @@
 //! The live plan: items that are done, in progress and to do. The person can edit all of it.
 
+use std::collections::HashSet;
+
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -66,8 +68,8 @@ pub struct Todo {
     rows: LineList,
     /// The item that is being edited (`None`: a new one), and its text.
     edit: Option<(Option<String>, Edit)>,
-    /// The list has changed since the last turn ended.
-    fresh: bool,
+    /// Agents whose list has changed since their last turn ended.
+    fresh: HashSet<AgentId>,
 }
 
 /// The sign of a state, its look, and that of the words.
@@ -159,7 +161,7 @@ impl Todo {
     /// Nothing is left to do: with the end of the turn the list leaves the screen. The key of the panel still shows it.
     fn is_over(&self, model: &Model) -> bool {
         let closed = |i: &TodoItem| matches!(i.status, TodoStatus::Completed | TodoStatus::Cancelled);
-        !self.fresh && model.agent.todo.iter().all(closed)
+        !self.fresh.contains(&model.shown_agent()) && model.agent.todo.iter().all(closed)
     }
 
     fn finish(&mut self) -> Reply {
@@ -385,19 +387,16 @@ impl Todo {
         Reply::Done(kept.into_iter().collect())
     }
 
-    /// Selects the item of the agent that another panel names.
     fn on_event(&mut self, event: &Event, model: &Model) -> Reply {
-        if event.agent != model.shown_agent() {
-            return Reply::Ignored;
-        }
-        match event.body {
-            EventBody::State(StateEvent::TodoChanged { .. }) => self.fresh = true,
-            EventBody::Turn(TurnEvent::TurnFinished { .. }) => self.fresh = false,
-            _ => return Reply::Ignored,
-        }
-        Reply::done()
+        let changed = match event.body {
+            EventBody::State(StateEvent::TodoChanged { .. }) => self.fresh.insert(event.agent.clone()),
+            EventBody::Turn(TurnEvent::TurnFinished { .. }) => self.fresh.remove(&event.agent),
+            _ => false,
+        };
+        if changed && event.agent == model.shown_agent() { Reply::done() } else { Reply::Ignored }
     }
 
+    /// Selects the item of the agent that another panel names.
     fn on_message(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
         let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
         if let Some(at) = model.agent.todo.iter().position(|i| model.assignee(i) == Some(&*id)) {

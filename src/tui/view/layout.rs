@@ -168,7 +168,7 @@ const PANEL: u16 = 32;
 /// Columns of a side panel at most.
 const WIDEST_PANEL: u16 = 64;
 
-/// Columns of the rail while its agents have the focus, at most half of the screen.
+/// Most columns of the rail that its agents widen while they have the focus.
 const AGENTS: u16 = 72;
 
 /// Columns that the prose must leave for the session tree to have a band of its own.
@@ -429,6 +429,14 @@ pub(crate) fn panel_columns(screen: u16, measure: u16, tree: bool) -> u16 {
     (if tree { spare / 2 } else { spare }).clamp(PANEL, WIDEST_PANEL)
 }
 
+/// Columns of the rail while its agents have the focus: their rows have more to say than those of the other panels. The prose
+/// gives up room for it only where there is no session tree.
+pub(crate) fn agents_columns(screen: u16, measure: u16, tree: bool) -> u16 {
+    let columns = panel_columns(screen, measure, tree);
+    let spare = screen.saturating_sub(measure.saturating_add(PADDING));
+    columns.max(AGENTS.min(if tree { spare.saturating_sub(columns) } else { screen / 2 }))
+}
+
 /// Panels are shown when at least two sections have something to show, or one of them has the focus.
 fn sides(w: &LayoutRequest, main_view: View) -> Sides {
     let shown = |x: &&Section| (x.rows > 0 || x.view == w.focus) && x.view != main_view;
@@ -447,11 +455,9 @@ fn sides(w: &LayoutRequest, main_view: View) -> Sides {
     if tree {
         sections.retain(|x| x.view != View::Sessions);
     }
-    // Rows of agents have more to say than those of the other panels.
-    let rail = if focused && w.focus == View::Agents {
-        columns.max(AGENTS.min(w.screen.width / 2))
-    } else {
-        columns
+    let rail = match focused && w.focus == View::Agents {
+        true => agents_columns(w.screen.width, w.measure, tree),
+        false => columns,
     };
     Sides { tree: if tree { columns } else { 0 }, rail, sections }
 }

@@ -13,9 +13,12 @@ pub(crate) const RAIL: [View; 4] = [View::Todo, View::Agents, View::Watch, View:
 /// Columns for which the rows of a section are counted: those of a side panel without its padding.
 pub(crate) fn rail_columns(app: &App, screen: Rect) -> u16 {
     let (width, measure) = (screen.width, app.model.ui.measure.max(20));
-    let columns = match app.screen.half {
-        true => width / 2,
-        false => layout::panel_columns(width, measure, layout::has_tree(width, measure)),
+    let tree = layout::has_tree(width, measure);
+    let agents = app.screen.focus == View::Agents && app.screen.main != View::Agents;
+    let columns = match (app.screen.half, agents) {
+        (true, _) => width / 2,
+        (false, true) => layout::agents_columns(width, measure, tree),
+        (false, false) => layout::panel_columns(width, measure, tree),
     };
     columns.saturating_sub(2)
 }

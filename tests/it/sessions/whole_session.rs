@@ -184,8 +184,9 @@ fn resume(model: &Model, place: &Place, seen: &mut Seen) {
     // The list of sessions covers it.
     term.wait("the list of sessions", |s| s.contains("Mend the sum") && s.contains("Esc "));
     term.keys("\x1b");
-    idle(&term);
-    seen.step("resumed", &term.wait("the session, without the list that is done", |s| !listed(s, "")));
+    let screen = idle(&term);
+    assert!(!listed(&screen, ""), "the list is done\n{screen}");
+    seen.step("resumed", &screen);
     model.push(Script::new().text("Here we are again."));
     say(&mut term, "go on, please");
     term.wait_text("Here we are again.");

@@ -119,10 +119,13 @@ fn reasons(p: &PermissionAsk) -> Line {
 }
 
 /// The pattern of a rule in the words of the dialog: `edit src/**` for `edit_file(src/**)`, and the command alone for one of
-/// the shell. A pattern of another form, or of another tool than the call's, stays as it is.
+/// the shell, in quotes. A pattern of another form, or of another tool than the call's, stays as it is.
 pub(super) fn rule_words(p: &PermissionAsk, pattern: &str) -> String {
     let argument = |part: &str| -> Option<String> {
         let argument = part.strip_prefix(p.tool.as_str())?.strip_prefix('(')?.strip_suffix(')')?;
+        if argument == "*" {
+            return None;
+        }
         Some(if p.verb == ToolVerb::Shell {
             argument.to_owned()
         } else {
@@ -130,7 +133,8 @@ pub(super) fn rule_words(p: &PermissionAsk, pattern: &str) -> String {
         })
     };
     let parts: Option<Vec<String>> = pattern.split(" && ").map(argument).collect();
-    clean::plain(&parts.map_or_else(|| pattern.to_owned(), |parts| parts.join(" && "))).into_owned()
+    let words = parts.map_or_else(|| pattern.to_owned(), |parts| parts.join("\" and \""));
+    format!("\"{}\"", clean::plain(&words))
 }
 
 /// With a capital letter and a full stop.

@@ -49,7 +49,7 @@ impl Approval {
 
     /// The rule with the button that saves it.
     fn always(&self) -> Option<String> {
-        self.pattern.as_ref().map(|p| format!("always \"{}\"", super::content::rule_words(&self.p, p)))
+        self.pattern.as_ref().map(|p| format!("always {}", super::content::rule_words(&self.p, p)))
     }
 
     /// The rule fits on its button, with the key.
