@@ -268,7 +268,12 @@ impl Run<'_> {
             std::fs::remove_dir_all(&folder).or_else(missing_is_fine).map_err(failed)?;
         }
         std::fs::create_dir_all(&folder).map_err(failed)?;
-        let whole = format!("{}\n{}\n{}", folder.display(), case.hash, self.attempt(case));
+        let mut whole = format!("{}\n{}\n{}", folder.display(), case.hash, self.attempt(case));
+        // An attempt that had too little money may have left a job of its name.
+        match launch::poor_attempts(&folder) {
+            0 => {}
+            poor => whole.push_str(&format!("\n{poor}")),
+        }
         let name = format!("tiller-{}", &blake3::hash(whole.as_bytes()).to_hex()[..20]);
         let args = case.arguments(&self.batch.common, limit);
         let work = case.folder(&self.base);
@@ -286,6 +291,31 @@ impl Run<'_> {
         self.budget.give_back(limit, Cost(cost.0.saturating_sub(counted.0)));
     }
 
+    /// Leaves a case without a result, since its share of the money did not suffice. It is tried again with a larger one where it
+    /// made no request.
+    async fn not_run(
+        &mut self,
+        case: Case,
+        run: CaseRun,
+        limit: Option<Cost>,
+        result: &CaseResult,
+    ) -> Result<(), Notice> {
+        let spent = launch::cost_so_far(&run.folder);
+        self.book(&case, limit, spent);
+        self.counted.insert(case.id.clone(), spent);
+        launch::not_run(&run.folder).map_err(|e| {
+            Notice::new(NoticeKind::User, format!("{} cannot be written: {e}.", run.folder.display()))
+        })?;
+        self.launcher.settle(&run).await;
+        let why = result.error.as_deref().unwrap_or_default();
+        say_beside(&format!("{} not run: {}", case.id, one_line(why)));
+        if result.is_unspent() {
+            self.budget.too_small(limit.unwrap_or_default());
+            self.todo.push_front((run.number, case));
+        }
+        Ok(())
+    }
+
     /// Stores the result of a case.
     async fn ended(&mut self, ended: Ended) -> Result<(), Notice> {
         let Ended { case, run, limit, seconds, end } = ended;
@@ -301,6 +331,10 @@ impl Run<'_> {
                 return Ok(());
             }
         };
+        // The money of the batch did not suffice, and not that of the case.
+        if result.is_used_up() && limit.is_some() && limit != case.limit() {
+            return self.not_run(case, run, limit, &result).await;
+        }
         result = result.after(launch::cost_before(&run.folder));
         if result.seconds == 0.0 {
             result.seconds = seconds;
@@ -343,7 +377,7 @@ impl Run<'_> {
             // Standard error may be closed; the exit code still says it.
             let _ = writeln!(
                 std::io::stderr().lock(),
-                "tiller: The budget is used up. A larger --max-cost continues the batch."
+                "tiller: The budget is used up, so {left} of the cases were not run. A larger --max-cost continues the batch."
             );
             return Ok(Exit::Limit);
         }

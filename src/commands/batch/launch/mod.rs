@@ -9,6 +9,7 @@
 //! | `events.1`, ... | the same of attempts that were interrupted |
 //! | `errors` | its standard error |
 //! | `pid`, `job` | the process, or the name of the job at the cluster |
+//! | `poor` | a byte for each attempt whose share of the money did not suffice |
 
 mod kubernetes;
 mod process;
@@ -140,6 +141,28 @@ fn set_aside(folder: &Path) -> std::io::Result<()> {
         std::fs::rename(&events, folder.join(earlier(free.unwrap_or(1))))?;
     }
     Ok(())
+}
+
+/// The attempts that had too little money, in a file of as many bytes.
+const POOR: &str = "poor";
+
+/// Sets an attempt aside whose share of the money did not suffice: the case counts as not run.
+pub(super) fn not_run(folder: &Path) -> std::io::Result<()> {
+    set_aside(folder)?;
+    let poor = poor_attempts(folder) + 1;
+    // What tells of the ended attempt would be taken for one of the next.
+    for file in std::fs::read_dir(folder)? {
+        let file = file?;
+        if !file.file_name().to_string_lossy().starts_with(&format!("{EVENTS}.")) {
+            std::fs::remove_file(file.path())?;
+        }
+    }
+    std::fs::write(folder.join(POOR), " ".repeat(poor))
+}
+
+/// How often a share of the money did not suffice for the case.
+pub(super) fn poor_attempts(folder: &Path) -> usize {
+    folder.join(POOR).metadata().map_or(0, |meta| usize::try_from(meta.len()).unwrap_or(usize::MAX))
 }
 
 /// What the interrupted attempts at the case cost.
