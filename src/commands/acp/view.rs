@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{
-    AgentId, EntryBody, EntryId, Event, EventBody, StopReason, Time, TodoItem, TodoStatus, ToolCatalog,
+    AgentId, Cost, EntryBody, EntryId, Event, EventBody, StopReason, Time, TodoItem, TodoStatus, ToolCatalog,
 };
 
 use super::{call, modes};
@@ -30,6 +30,34 @@ pub(super) struct View {
     open: HashMap<(AgentId, String), Live>,
     /// Part of the present reply was sent already.
     spoken: bool,
+    bill: Bill,
+}
+
+/// What the session has cost: the sum of its agents.
+#[derive(Default)]
+struct Bill {
+    /// Cost of each agent, by its newest row.
+    costs: HashMap<AgentId, Cost>,
+    /// Context of the main agent and its window.
+    context: Option<(u64, u64)>,
+}
+
+impl Bill {
+    /// The cost of an agent. `Some`: the update for the client, where the sum has changed.
+    fn paid(&mut self, agent: &AgentId, cost: Option<Cost>) -> Option<Value> {
+        let changed = cost.is_some_and(|cost| self.costs.insert(agent.clone(), cost) != Some(cost));
+        changed.then(|| self.update()).flatten()
+    }
+
+    fn update(&self) -> Option<Value> {
+        let (used, size) = self.context?;
+        let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": size});
+        if !self.costs.is_empty() {
+            let sum = self.costs.values().fold(Cost(0), |sum, cost| sum.plus(*cost));
+            update["cost"] = json!({"amount": sum.usd(), "currency": "USD"});
+        }
+        Some(update)
+    }
 }
 
 /// Output of a running call.
@@ -56,7 +84,16 @@ impl Live {
 
 impl View {
     pub(super) fn new(root: PathBuf, tools: ToolCatalog, choices: modes::Choices) -> Self {
-        Self { root, tools, choices, stop: None, last: None, open: HashMap::new(), spoken: false }
+        Self {
+            root,
+            tools,
+            choices,
+            stop: None,
+            last: None,
+            open: HashMap::new(),
+            spoken: false,
+            bill: Bill::default(),
+        }
     }
 
     /// The updates for one event. For agents that the main one started only the calls are reported: their texts are in
@@ -65,6 +102,9 @@ impl View {
         let main = event.agent.is_main();
         match &event.body {
             EventBody::Turn(turn) if main => self.turn(turn),
+            EventBody::State(StateEvent::AgentChanged { view }) => {
+                self.bill.paid(&view.id, view.cost).into_iter().collect()
+            }
             EventBody::Turn(TurnEvent::TurnFinished { .. }) => self.closed(&event.agent),
             EventBody::Tool(tool) => self.tool(event.time, &event.agent, tool),
             EventBody::State(state) if main => self.state(event.time, state),
@@ -103,11 +143,11 @@ impl View {
                 out
             }
             TurnEvent::Usage { cost_usd, context, window: Some(window), .. } => {
-                let mut update = json!({"sessionUpdate": "usage_update", "used": context, "size": window});
+                self.bill.context = Some((*context, *window));
                 if let Some(usd) = cost_usd {
-                    update["cost"] = json!({"amount": usd, "currency": "USD"});
+                    self.bill.costs.insert(AgentId::main(), Cost::from_usd(*usd));
                 }
-                vec![update]
+                self.bill.update().into_iter().collect()
             }
             TurnEvent::Compacted { tokens_before, tokens_after, .. } => vec![thought(&format!(
                 "The conversation was compacted: about {tokens_before} tokens became {tokens_after}.\n"

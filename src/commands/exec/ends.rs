@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use tiller_config::agents::Definition;
-use tiller_protocol::{AgentId, AgentView, Entry, Notice, NoticeKind, Usage};
+use tiller_protocol::event::TurnEvent;
+use tiller_protocol::{AgentId, AgentView, Entry, Event, EventBody, Notice, NoticeKind, Usage};
 use tokio::time::{Duration, Instant};
 
 /// The message to the model when all agents have ended. Their results are appended.
@@ -20,6 +21,8 @@ pub(crate) struct Crew {
     left: bool,
     /// The turn has ended, and agents are waited for; its line, for readers of JSON.
     pub(crate) held: Option<String>,
+    /// Usage and cost of the turns whose ends were not reported; the next end has them, too.
+    before: (Usage, Option<f64>),
     /// A call of one of them needed an approval that no user was present to give.
     pub(crate) refused: bool,
 }
@@ -56,6 +59,31 @@ impl Crew {
             let news = text.contains(&format!("agent {name} \\\""));
             !news && !text.contains(&format!("\\\"agent\\\":\\\"{name}\\\""))
         });
+    }
+
+    /// The end of a turn of the main agent, with what the turns before it used whose ends were not reported.
+    pub(crate) fn with_turns_before(&self, mut event: Event) -> Event {
+        if let EventBody::Turn(TurnEvent::TurnFinished { usage, cost_usd, .. }) = &mut event.body {
+            let (earlier, paid) = self.before;
+            let (own, before) = (*usage != Usage::default(), earlier != Usage::default());
+            usage.add(&earlier);
+            *cost_usd = match (*cost_usd, paid) {
+                (Some(own), Some(paid)) => Some(own + paid),
+                // A turn without requests has no cost.
+                (None, paid) if !own => paid,
+                (cost, None) if !before => cost,
+                _ => None,
+            };
+        }
+        event
+    }
+
+    /// The end of a turn is not reported, since another turn follows.
+    pub(crate) fn hold(&mut self, event: &Event) {
+        if let EventBody::Turn(TurnEvent::TurnFinished { usage, cost_usd, .. }) = &event.body {
+            self.before = (*usage, *cost_usd);
+        }
+        self.held = Some(crate::commands::json_line(event));
     }
 
     /// Whether no agent is running.
@@ -200,5 +228,35 @@ mod tests {
         assert!(!limits.used(&usage(200, 10)), "it is known");
         let said = limits.reached.unwrap().message;
         assert_eq!(said, "The limit of 100 tokens for looker was reached: 100.");
+    }
+
+    /// The end that is reported has the usage and cost of the turns whose ends were not.
+    #[test]
+    fn the_last_end_has_what_the_turns_before_it_used() {
+        let end = |input, cost_usd| {
+            let usage = Usage { input, ..Usage::default() };
+            let (status, text) = (tiller_protocol::event::TurnStatus::Done, String::new());
+            let body =
+                EventBody::Turn(TurnEvent::TurnFinished { status, text, usage, cost_usd, error: None });
+            let session = SessionId(Default::default());
+            Event { seq: 1, time: Time(0), session, agent: AgentId::main(), cause: None, body }
+        };
+        let told = |ends: &[(u64, Option<f64>)]| {
+            let mut crew = Crew::default();
+            let mut last = (0, None);
+            for (input, cost) in ends {
+                let event = crew.with_turns_before(end(*input, *cost));
+                crew.hold(&event);
+                if let EventBody::Turn(TurnEvent::TurnFinished { usage, cost_usd, .. }) = event.body {
+                    last = (usage.input, cost_usd);
+                }
+            }
+            last
+        };
+        assert_eq!(told(&[(1, Some(0.25))]), (1, Some(0.25)));
+        assert_eq!(told(&[(1, Some(0.25)), (2, Some(0.5)), (4, Some(1.0))]), (7, Some(1.75)));
+        assert_eq!(told(&[(1, None), (2, Some(0.5))]), (3, None), "a part of the cost is not known");
+        assert_eq!(told(&[(1, Some(0.5)), (2, None)]), (3, None));
+        assert_eq!(told(&[(0, None), (2, Some(0.5)), (0, None)]), (2, Some(0.5)), "a turn without a request");
     }
 }

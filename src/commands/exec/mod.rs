@@ -12,6 +12,7 @@ pub(crate) mod stop;
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 
 use tiller_config::agents::Definition;
 use tiller_engine::{EngineHandle, EventStream, Human, Open, RunLimits};
@@ -240,6 +241,12 @@ impl Follow<'_> {
             let Some(event) = event else {
                 return Err(Notice::new(NoticeKind::Internal, "The engine ended before the turn did."));
             };
+            let event = match &event.body {
+                EventBody::Turn(TurnEvent::TurnFinished { .. }) if event.agent.is_main() => {
+                    Arc::new(self.crew.with_turns_before((*event).clone()))
+                }
+                _ => event,
+            };
             if self.waits(&event) {
                 if self.crew.all_ended() {
                     self.submit_again()?;
@@ -294,7 +301,7 @@ impl Follow<'_> {
         let waits = event.agent.is_main() && self.crew.waited_for() && self.stop.times() == 0;
         let waits = waits && self.limits.reached.is_none();
         if waits {
-            self.crew.held = Some(json_line(event));
+            self.crew.hold(event);
         }
         if waits && !self.crew.all_ended() {
             let n = self.crew.count();

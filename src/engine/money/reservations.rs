@@ -3,16 +3,18 @@
 //! cover a call, it waits until no other reservation is open, and then runs alone. So a limit is passed by one
 //! reply at most.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use tiller_config::agents::Tier;
 
-use tiller_protocol::{AgentId, AgentLimits, Cost, Notice, NoticeKind};
+use tiller_protocol::{AgentId, AgentLimits, Cost, ModelRef, Notice, NoticeKind, Usage};
 use tokio::sync::watch;
 
+use crate::context::tokens;
 use crate::lock::lock;
 use crate::money::allowance::Allowance;
 use crate::money::budget::Spending;
+use crate::money::spending::{CallSum, MissingCost};
 
 /// Number of the changes so far that can make a refused reservation possible.
 pub(crate) type Revision = u64;
@@ -69,6 +71,13 @@ struct Accounts {
     /// What the budgets of session and day leave for all children together, from the start; `None`: no limit.
     left: Option<Cost>,
     tiers: Tiers,
+    /// Models without a known price that the user approved for this session, for all its agents.
+    approved: HashSet<ModelRef>,
+    /// What was left of the tokens and the cost of all agents, and of the cost of session and day, when the first request of an
+    /// agent did not fit: with no more than that, no agent is started.
+    unfit: [u64; 3],
+    /// What each agent and all below it have used since the end of its last turn.
+    unreported: HashMap<AgentId, CallSum>,
 }
 
 impl Accounts {
@@ -150,6 +159,15 @@ impl Reservations {
         self.advance();
     }
 
+    /// Records that the user lets a model without a known price run past the limits of this session.
+    pub(crate) fn approve(&self, model: ModelRef) {
+        lock(&self.inner).approved.insert(model);
+    }
+
+    pub(crate) fn is_approved(&self, model: &ModelRef) -> bool {
+        lock(&self.inner).approved.contains(model)
+    }
+
     /// Reserves the most that a call can use, in place of the agent's earlier reservation.
     pub(crate) fn reserve(&self, id: &AgentId, want: CallEstimate) -> ReservationResult {
         let mut inner = lock(&self.inner);
@@ -187,7 +205,7 @@ impl Reservations {
             (inner.left.map(|c| c.0), inner.cost, all, by_cost, "the budget of the session or day"),
             (want.tier_limit.map(|c| c.0), tier, tiers, by_cost, "today's budget for its tier"),
         ];
-        for (most, used, held, (wanted, input), what) in caps {
+        for (at, (most, used, held, (wanted, input), what)) in caps.into_iter().enumerate() {
             let Some(most) = most else { continue };
             let fits = used.saturating_add(held).saturating_add(wanted) <= most;
             if !fits && held > 0 {
@@ -195,6 +213,13 @@ impl Reservations {
                 return ReservationResult::Wait(*self.revision.borrow());
             }
             if used.saturating_add(input) > most {
+                // The limits of the agent itself are the first two.
+                if let Some(unfit) = at.checked_sub(2).and_then(|at| inner.unfit.get_mut(at))
+                    && !id.is_main()
+                    && own.tokens == 0
+                {
+                    *unfit = most.saturating_sub(used).max(*unfit);
+                }
                 return ReservationResult::Over(format!(
                     "{what} is too small for the input of the next request"
                 ));
@@ -237,11 +262,25 @@ impl Reservations {
             .and(cost(inner.left, inner.cost))
     }
 
-    /// Records what a child has used. [`Self::release`] ends the reservation.
-    pub(crate) fn charge(&self, id: &AgentId, tokens: u64, cost: u64) {
+    /// Records a call of an agent: against its limits, which the main agent has elsewhere, and in the sums of the agent and of all
+    /// above it. [`Self::release`] ends the reservation. `missing`: the meaning of a cost that is `None`.
+    pub(crate) fn charge(&self, id: &AgentId, usage: &Usage, cost: Option<Cost>, missing: MissingCost) {
         let mut inner = lock(&self.inner);
-        inner.today = inner.today.saturating_add(cost);
-        inner.add(id, tokens, cost);
+        let mut above = Some(id.clone());
+        while let Some(agent) = above {
+            above = agent.parent();
+            inner.unreported.entry(agent).or_default().add(id, usage, cost, missing);
+        }
+        if !id.is_main() {
+            let cost = cost.unwrap_or_default().0;
+            inner.today = inner.today.saturating_add(cost);
+            inner.add(id, tokens::of_usage(usage), cost);
+        }
+    }
+
+    /// Returns what an agent and all below it have used since the last call for that agent, the end of its last turn.
+    pub(crate) fn take_sum(&self, id: &AgentId) -> CallSum {
+        lock(&self.inner).unreported.remove(id).unwrap_or_default()
     }
 
     /// Ends the reservation of an agent: its call is over or was not made.
@@ -326,8 +365,13 @@ impl Reservations {
             (inner.tree.cost.map(|c| c.0), inner.cost, "cost of all agents"),
             (inner.left.map(|c| c.0), inner.cost, "cost of the session or day"),
         ];
-        let over = caps.iter().find(|(most, used, _)| most.is_some_and(|m| *used >= m))?;
-        Some(format!("the limit is used up: {}", over.2))
+        let left = |most: Option<u64>, used: u64| most.map(|most| most.saturating_sub(used));
+        if let Some(over) = caps.iter().find(|(most, used, _)| left(*most, *used) == Some(0)) {
+            return Some(format!("the limit is used up: {}", over.2));
+        }
+        let mut caps = caps.iter().zip(inner.unfit);
+        let small = caps.find(|((most, used, _), unfit)| left(*most, *used).is_some_and(|l| l <= *unfit))?;
+        Some(format!("too little is left for the first request of an agent: {}", small.0.2))
     }
 
     fn advance(&self) {
