@@ -241,11 +241,10 @@ impl Follow<'_> {
             let Some(event) = event else {
                 return Err(Notice::new(NoticeKind::Internal, "The engine ended before the turn did."));
             };
-            let event = match &event.body {
-                EventBody::Turn(TurnEvent::TurnFinished { .. }) if event.agent.is_main() => {
-                    Arc::new(self.crew.with_turns_before((*event).clone()))
-                }
-                _ => event,
+            let ends = matches!(event.body, EventBody::Turn(TurnEvent::TurnFinished { .. }));
+            let event = match ends && event.agent.is_main() {
+                true => Arc::new(self.crew.with_turns_before((*event).clone())),
+                false => event,
             };
             if self.waits(&event) {
                 if self.crew.all_ended() {

@@ -64,8 +64,8 @@ pub(crate) fn tier_limit(core: &Core, tier: Tier) -> Option<Cost> {
     core.services.config().budget.tiers.get(tier.word()).map(|usd| Cost::from_usd(*usd))
 }
 
-/// A hard limit that cannot be enforced for `model`, because its price is not known and the user did not approve it. A server charges nothing when its address
-/// is on this machine or in the local network, whatever its name in the settings.
+/// A hard limit that cannot be enforced for `model`, because its price is not known and the user did not approve it. A
+/// server in the local network charges nothing, whatever its name in the settings.
 pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: Tier) -> Option<Unpriced> {
     let config = core.services.config();
     if core.money.reservations.is_approved(model) {
