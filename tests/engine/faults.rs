@@ -293,12 +293,12 @@ async fn a_reply_that_the_output_limit_cut_is_continued() {
     assert_valid(&fake.request(2));
     rig.quit().await;
     // The pieces of one text are one answer.
-    let mut replies = cut_off("Hel", 2);
+    let mut replies = cut_off("Hel", 1);
     replies.push(says("lo"));
     let fake = Fake::new(replies);
     let mut rig = place.start(&fake).await;
     assert_eq!(rig.turn("go").await, (TurnStatus::Done, "Hello".to_owned()));
-    assert_eq!(fake.count(), 3);
+    assert_eq!(fake.count(), 2);
     rig.quit().await;
 }
 
