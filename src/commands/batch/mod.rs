@@ -77,6 +77,7 @@ pub(super) fn run(setup: impl Fn(&Common) -> Result<Setup, Notice>, batch: &Batc
         launcher: Arc::new(launcher),
         budget: Budget::new(batch.max_cost.map(Cost::from_usd), spent),
         counted,
+        too_small: HashMap::new(),
         done: total - todo.len(),
         total,
         todo: todo.into_iter().cloned().enumerate().collect(),
@@ -183,8 +184,10 @@ struct Run<'a> {
     base: PathBuf,
     launcher: Arc<Launcher>,
     budget: Budget,
-    /// What of each case the budget holds as spent from the start.
+    /// The part of the cost of each case that the budget holds as spent from the start.
     counted: HashMap<String, Cost>,
+    /// The largest share that did not suffice for each case.
+    too_small: HashMap<String, Cost>,
     /// Cases with a result, and all.
     done: usize,
     total: usize,
@@ -244,9 +247,15 @@ impl Run<'_> {
     fn start(&mut self) -> Result<(), Notice> {
         while !self.stop.is_cancelled() && self.error.is_none() {
             let room = usize::from(self.batch.jobs).saturating_sub(self.running.len());
-            let Some((_, case)) = self.todo.front().filter(|_| room > 0) else { break };
-            let Ok(limit) = self.budget.reserve(case.limit(), room.min(self.todo.len())) else { break };
-            let Some((number, case)) = self.todo.pop_front() else { break };
+            let starting = room.min(self.todo.len());
+            // A case for which too little is left does not hold up the others.
+            let affordable =
+                self.todo.iter().enumerate().take_while(|_| room > 0).find_map(|(at, (_, case))| {
+                    let failed = self.too_small.get(&case.id).copied().unwrap_or_default();
+                    Some((at, self.budget.reserve(case.limit(), failed, starting).ok()?))
+                });
+            let Some((at, limit)) = affordable else { break };
+            let Some((number, case)) = self.todo.remove(at) else { break };
             let run = self.prepare(number, &case, limit)?;
             let (launcher, stop) = (Arc::clone(&self.launcher), self.stop.clone());
             let began = Instant::now();
@@ -291,8 +300,8 @@ impl Run<'_> {
         self.budget.give_back(limit, Cost(cost.0.saturating_sub(counted.0)));
     }
 
-    /// Leaves a case without a result, since its share of the money did not suffice. It is tried again with a larger one where it
-    /// made no request.
+    /// Leaves a case without a result, since its share of the money did not suffice. It is tried again after all others, with
+    /// a larger one if so much is left.
     async fn not_run(
         &mut self,
         case: Case,
@@ -308,11 +317,10 @@ impl Run<'_> {
         })?;
         self.launcher.settle(&run).await;
         let why = result.error.as_deref().unwrap_or_default();
-        say_beside(&format!("{} not run: {}", case.id, one_line(why)));
-        if result.is_unspent() {
-            self.budget.too_small(limit.unwrap_or_default());
-            self.todo.push_front((run.number, case));
-        }
+        let how = if result.is_unspent() { "not run" } else { "cut off, without a result" };
+        say_beside(&format!("{} {how}: {}", case.id, one_line(why)));
+        self.too_small.insert(case.id.clone(), limit.unwrap_or_default());
+        self.todo.push_back((run.number, case));
         Ok(())
     }
 
@@ -377,7 +385,7 @@ impl Run<'_> {
             // Standard error may be closed; the exit code still says it.
             let _ = writeln!(
                 std::io::stderr().lock(),
-                "tiller: The budget is used up, so {left} of the cases were not run. A larger --max-cost continues the batch."
+                "tiller: What is left of the budget does not suffice for {left} of the cases, which have no result. A larger --max-cost continues the batch."
             );
             return Ok(Exit::Limit);
         }

@@ -103,7 +103,7 @@ pub(crate) struct TurnEnd {
     /// Text of the last reply.
     pub(crate) text: String,
     pub(crate) notice: Option<Notice>,
-    /// What it used, and the agents below it, once this is reported.
+    /// Its use and that of the agents below it, once this is reported.
     pub(crate) sum: Option<CallSum>,
 }
 

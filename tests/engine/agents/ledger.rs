@@ -14,7 +14,7 @@ use tiller_store::{Filter, Options, Store};
 use crate::agents::delegation::{delegate, first, result};
 use crate::rig::*;
 
-/// What the server has counted: input, read from its cache, and output.
+/// The counts of the server: input, read from its cache, and output.
 #[derive(Default)]
 struct Counter([AtomicU64; 3]);
 

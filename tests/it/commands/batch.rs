@@ -284,7 +284,7 @@ fn cases_for_which_the_money_does_not_suffice_are_not_run() {
     assert_eq!(out.code, Some(4), "{out:?}");
     assert!(out.stdout.contains("3 cases: 2 done, 0 failed, 1 left; $0.80"), "{out:?}");
     assert!(
-        out.stderr.contains("1 of the cases were not run") && out.stderr.contains("not run: "),
+        out.stderr.contains("does not suffice for 1 of the cases") && out.stderr.contains("not run: "),
         "{out:?}"
     );
     assert!(bench.results().len() == 2 && bench.results().iter().all(|r| r["status"] == "done"), "{out:?}");
@@ -315,6 +315,25 @@ fn a_case_that_the_money_of_the_batch_cut_off_goes_on_later() {
     bench.place.file("cases.jsonl", &(case.to_string() + "\n"));
     let out = bench.batch(&["--max-cost", "5"]);
     assert!(out.code == Some(1) && out.stdout.contains("0 done, 1 failed, 0 left; $0.90"), "{out:?}");
+}
+
+/// One case that needs more than there is does not hold up the others, and one that was cut off goes on with the rest.
+#[test]
+fn a_costly_case_does_not_hold_up_the_others() {
+    let bench = Bench::new(&["poor a", "b", "c"]);
+    let out = bench.batch(&["--jobs", "1", "--max-cost", "0.49"]);
+    assert_eq!(out.code, Some(4), "{out:?}");
+    assert!(out.stdout.contains("3 cases: 2 done, 0 failed, 1 left"), "{out:?}");
+    assert_eq!(bench.ran(), ["b", "c", "poor a"]);
+    let bench = Bench::new(&["half a", "b"]);
+    let out = bench.batch(&["--jobs", "2", "--max-cost", "2.00"]);
+    assert_eq!(out.code, Some(4), "{out:?}");
+    assert!(out.stdout.contains("1 done, 0 failed, 1 left"), "{out:?}");
+    assert!(out.stderr.contains("half-a cut off, without a result: "), "{out:?}");
+    let bench = Bench::new(&["half a", "b", "c", "d"]);
+    let out = bench.batch(&["--jobs", "4", "--max-cost", "4.00"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stdout.contains("4 done, 0 failed, 0 left; $2.50"), "{out:?}");
 }
 
 /// A program for `sbatch` and `squeue`: jobs are processes of this machine. With a file `kill`, submitting kills the batch
@@ -361,6 +380,27 @@ fn slurm_runs_each_case_once_even_when_the_batch_dies_while_it_submits() {
     assert_eq!(bench.ran(), ["a", "fail c", "wait b"], "the one that was left in the queue went on");
     let results = bench.results();
     assert!(results[1]["error"] == "no such model" && results[1]["exit"] == 2, "{results:?}");
+}
+
+/// A job whose share did not suffice is submitted anew, with all of its state set aside: also after a kill at any moment.
+#[test]
+fn a_job_for_which_the_money_did_not_suffice_is_submitted_again() {
+    let mut bench = Bench::new(&["poor a", "b"]);
+    slurm(&mut bench);
+    let out = bench.batch(&["--launcher", "slurm", "--jobs", "2", "--max-cost", "0.95"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stdout.contains("2 cases: 2 done, 0 failed, 0 left; $0.80"), "{out:?}");
+    assert_eq!(bench.ran(), ["b", "poor a", "poor a"]);
+    // As a kill leaves it: an attempt that was cut off, whose exit code is gone.
+    let mut bench = Bench::new(&["half a"]);
+    slurm(&mut bench);
+    let out = bench.batch(&["--launcher", "slurm", "--max-cost", "1.00"]);
+    assert_eq!(out.code, Some(4), "{out:?}");
+    let folder = bench.place.work.join("cases.results.jsonl.d/half-a");
+    std::fs::rename(folder.join("events.1"), folder.join("events")).unwrap();
+    let out = bench.batch(&["--launcher", "slurm", "--max-cost", "5"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stdout.contains("1 done, 0 failed, 0 left; $1.30"), "{out:?}");
 }
 
 /// A job that the queue no longer knows, and that left nothing.

@@ -147,7 +147,7 @@ impl Turn {
         self.counts.empties = 0;
         let (status, end) = match &stop {
             StopReason::Refusal(why) => (TurnStatus::Failed, Some(notices::refusal(why))),
-            // What a limit cut off is no answer.
+            // A reply that a limit cut off is no answer.
             StopReason::MaxTokens => (TurnStatus::Failed, Some(notices::max_tokens())),
             _ => (TurnStatus::Done, None),
         };
