@@ -73,10 +73,10 @@ struct Accounts {
     tiers: Tiers,
     /// Models without a known price that the user approved for this session, for all its agents.
     approved: HashSet<ModelRef>,
-    /// What was left of the tokens and the cost of all agents, and of the cost of session and day, when the first request of an
-    /// agent did not fit: with no more than that, no agent is started.
-    unfit: [u64; 3],
-    /// What each agent and all below it have used since the end of its last turn.
+    /// The rest of the tokens and the cost of all agents, and of the cost of session and day, for which the first request of an
+    /// agent was too large: with no more than that, no agent like it is started.
+    unfit: HashMap<AgentId, [u64; 3]>,
+    /// The use of each agent and all below it since the end of its last turn.
     unreported: HashMap<AgentId, CallSum>,
 }
 
@@ -95,7 +95,17 @@ impl Accounts {
         account.cost = account.cost.saturating_add(cost);
     }
 
-    /// What the tier of this call has cost today.
+    /// The rest under each limit of all agents; `None`: no limit.
+    fn left_of_all(&self) -> [(Option<u64>, &'static str); 3] {
+        let left = |most: Option<u64>, used: u64| most.map(|most| most.saturating_sub(used));
+        [
+            (left(self.tree.tokens, self.tokens), "tokens of all agents"),
+            (left(self.tree.cost.map(|c| c.0), self.cost), "cost of all agents"),
+            (left(self.left.map(|c| c.0), self.cost), "cost of the session or day"),
+        ]
+    }
+
+    /// The cost of the tier of this call today.
     fn tier(&self, want: &CallEstimate) -> u64 {
         want.tier.and_then(|tier| self.tiers.spent.get(&tier)).map_or(0, |c| c.0)
     }
@@ -214,9 +224,10 @@ impl Reservations {
             }
             if used.saturating_add(input) > most {
                 // The limits of the agent itself are the first two.
-                if let Some(unfit) = at.checked_sub(2).and_then(|at| inner.unfit.get_mut(at))
-                    && !id.is_main()
+                if !id.is_main()
                     && own.tokens == 0
+                    && let Some(at) = at.checked_sub(2)
+                    && let Some(unfit) = inner.unfit.entry(id.clone()).or_default().get_mut(at)
                 {
                     *unfit = most.saturating_sub(used).max(*unfit);
                 }
@@ -359,19 +370,20 @@ impl Reservations {
 
     /// Why no agent can be started: the limit that is used up; `None`: something is left.
     pub fn empty(&self) -> Option<String> {
+        let left = lock(&self.inner).left_of_all();
+        let over = left.iter().find(|(left, _)| *left == Some(0))?;
+        Some(format!("the limit is used up: {}", over.1))
+    }
+
+    /// Why no agent can be started that is like those for which `like` returns true: no more is left than was too little for the
+    /// first request of one of them.
+    pub fn too_little(&self, like: impl Fn(&AgentId) -> bool) -> Option<String> {
         let inner = lock(&self.inner);
-        let caps = [
-            (inner.tree.tokens, inner.tokens, "tokens of all agents"),
-            (inner.tree.cost.map(|c| c.0), inner.cost, "cost of all agents"),
-            (inner.left.map(|c| c.0), inner.cost, "cost of the session or day"),
-        ];
-        let left = |most: Option<u64>, used: u64| most.map(|most| most.saturating_sub(used));
-        if let Some(over) = caps.iter().find(|(most, used, _)| left(*most, *used) == Some(0)) {
-            return Some(format!("the limit is used up: {}", over.2));
-        }
-        let mut caps = caps.iter().zip(inner.unfit);
-        let small = caps.find(|((most, used, _), unfit)| left(*most, *used).is_some_and(|l| l <= *unfit))?;
-        Some(format!("too little is left for the first request of an agent: {}", small.0.2))
+        let left = inner.left_of_all();
+        let alike = inner.unfit.iter().filter(|(id, _)| like(id));
+        let mut caps = alike.flat_map(|(_, unfit)| left.iter().zip(unfit));
+        let small = caps.find(|((left, _), unfit)| left.is_some_and(|left| left <= **unfit))?;
+        Some(format!("too little is left for the first request of such an agent: {}", small.0.1))
     }
 
     fn advance(&self) {

@@ -74,18 +74,21 @@ fn no_agent_is_started_with_too_little_for_its_first_request() {
     for limit in limits {
         let reservations = Reservations::default();
         limit(&reservations, 40);
-        assert_eq!(reservations.empty(), None, "nothing is known of the first request");
+        let too_little = || reservations.too_little(|_| true);
+        assert_eq!(too_little(), None, "nothing is known of the first request");
         assert!(matches!(reservations.reserve(&id(1), large), ReservationResult::Over(_)));
-        assert!(reservations.empty().unwrap().contains("first request"), "{:?}", reservations.empty());
-        limit(&reservations, 70);
+        assert!(too_little().unwrap().contains("first request"), "{:?}", too_little());
+        assert_eq!(reservations.too_little(|like| *like != id(1)), None, "an agent of another model");
         assert_eq!(reservations.empty(), None);
+        limit(&reservations, 70);
+        assert_eq!(too_little(), None);
         assert_eq!(reservations.reserve(&id(1), large), ReservationResult::Go);
         settle(&reservations, &id(1), 10, 10);
         limit(&reservations, 45);
         // A later request is larger than the first one of another agent.
         assert!(matches!(reservations.reserve(&id(1), large), ReservationResult::Over(_)));
         limit(&reservations, 90);
-        assert_eq!(reservations.empty(), None);
+        assert_eq!(too_little(), None);
     }
 }
 
