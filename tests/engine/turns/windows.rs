@@ -122,7 +122,7 @@ fn server(shape: Shape, window: u64, seen: Arc<Mutex<Seen>>) -> Arc<Fake> {
             }
             Shape::Words(kb, rounds) if round < rounds => {
                 let mut steps = words(0, &"I think. ".repeat(kb * 111));
-                let args = json!({"path": "long.txt", "offset": 1 + round, "limit": 1});
+                let args = json!({"path": "long.txt", "start": 1 + round, "end": 1 + round});
                 steps.extend(calls(&[(&id(0), "read_file", args)]).split_off(2));
                 steps
             }
@@ -151,8 +151,6 @@ async fn story(shape: Shape, window: u64, known: bool) -> (Vec<TurnStatus>, Seen
         if known {
             let model = json!({"kind": "openai-chat", "models": {"m": {"window": window}}});
             p.config.providers.insert("fake".into(), serde_json::from_value(model).unwrap());
-            // The calls of one shape fail alike, which is not what is tested here.
-            p.config.limits.repeats = 0;
         }
         p.session.profile = Some(tiller_protocol::Profile::Full);
         p.user.human = tiller_engine::Human::Absent;

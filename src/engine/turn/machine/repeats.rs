@@ -1,8 +1,8 @@
 //! Detects rounds of calls that repeat with the same results.
 //!
 //! Two rounds are equal when their calls and results are, in any order. Of a command only what runs counts: comments, quoting and
-//! white space do not. Of calls that failed also numbers and names of files do not count, in the call and in its result: trying
-//! the same under another name is no progress. Calls of tools that do not exist are equal to each other. A call that succeeded
+//! white space do not. Of calls that failed also names of files, and the numbers of the call do not count: trying the same under
+//! another name is no progress. A number of the result is a difference, unless the call has it or it is a place in a file. Calls of tools that do not exist are equal to each other. A call that succeeded
 //! with other arguments, or with another result, is always something new.
 
 use std::collections::{HashSet, VecDeque};
@@ -20,8 +20,10 @@ pub const TELL: u32 = 3;
 const CYCLE: usize = 8;
 /// Arguments that hold commands or programs.
 const COMMANDS: [&str; 4] = ["command", "cmd", "code", "script"];
-/// Words of a failure without which it does not say what failed: a search without a match is none.
+/// A failure with fewer words does not say its reason, such as a search without a match.
 const SAYS: usize = 2;
+/// A number behind one of these words is a place in a file.
+const PLACES: [&str; 8] = ["line", "Line", "lines", "column", "col", "row", "offset", "position"];
 
 /// What follows from the rounds so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,8 +151,10 @@ fn failure(call: &ToolCall, content: &[Part]) -> Option<u64> {
     let mut said = 0;
     for line in texts.flat_map(|text| text.lines()).filter(|line| !line.starts_with('[')) {
         for word in outline_of(output::without_pointer(line)) {
-            said += 1;
+            let numeric = number(word);
+            said += usize::from(!numeric);
             match given.contains(word) {
+                true if numeric => {}
                 true => without_digits(word).hash(&mut hash),
                 false => word.hash(&mut hash),
             }
@@ -160,7 +164,7 @@ fn failure(call: &ToolCall, content: &[Part]) -> Option<u64> {
 }
 
 /// Hashes arguments. `key`: the name of the value. With `outline`, numbers and names of files are left out, and words with digits
-/// are added to it.
+/// are added to it, numbers too.
 fn arguments(value: &Value, key: &str, mut outline: Option<&mut HashSet<String>>, hash: &mut DefaultHasher) {
     match value {
         Value::Object(map) => {
@@ -181,9 +185,12 @@ fn arguments(value: &Value, key: &str, mut outline: Option<&mut HashSet<String>>
                 (Some(given), command) => {
                     for word in outline_of(command.as_ref().unwrap_or(text)) {
                         let plain = without_digits(word);
-                        plain.hash(hash);
+                        if !number(word) {
+                            plain.hash(hash);
+                        }
                         if plain != word {
-                            given.insert(word.to_owned());
+                            // A result names the host of an address alone.
+                            given.extend([word].into_iter().chain(word.split([':', '/'])).map(str::to_owned));
                         }
                     }
                 }
@@ -191,7 +198,7 @@ fn arguments(value: &Value, key: &str, mut outline: Option<&mut HashSet<String>>
                 (None, None) => text.hash(hash),
             }
         }
-        Value::Number(_) if outline.is_some() => {}
+        Value::Number(number) if let Some(given) = &mut outline => drop(given.insert(number.to_string())),
         other => other.to_string().hash(hash),
     }
 }
@@ -223,20 +230,54 @@ fn without_comments(text: &str) -> String {
     out
 }
 
-/// The words of a text without numbers and names of files.
-fn outline_of(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|c: char| c.is_whitespace() || "\"'`:;,()<>=".contains(c)).map(bare);
-    words.filter(|word| !word.is_empty() && !is_number(word) && !is_file(word))
+/// The words of a text without names of files, places in them, times and durations. An address of a server stays.
+fn outline_of(text: &str) -> Vec<&str> {
+    let split = |c: char| c.is_whitespace() || "\"'`;,()<>=".contains(c);
+    let mut tokens = text.split(split).map(bare).filter(|token| !token.is_empty()).peekable();
+    let mut out = Vec::new();
+    // The word before says that a number is a place in a file.
+    let mut place = false;
+    while let Some(token) = tokens.next() {
+        if token.contains("://") {
+            out.push(token);
+            place = false;
+            continue;
+        }
+        let timed = number(token) && tokens.peek().is_some_and(|next| unit(next));
+        if timed || seconds(token) || is_time(token) {
+            continue;
+        }
+        for word in token.split(':').map(bare).filter(|word| !word.is_empty()) {
+            if number(word) {
+                if !place {
+                    out.push(word);
+                }
+                continue;
+            }
+            let file = is_file(word);
+            if !file && !is_mark(word) {
+                out.push(word);
+            }
+            place = file || PLACES.contains(&word);
+        }
+    }
+    out
 }
 
 fn without_digits(word: &str) -> String {
     word.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
-/// `12`, `0x7f`, `3.5`, `80%`, `2s`.
-fn is_number(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_digit())
-        && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
+/// `0x7f`, `3fa9c0`: an address in memory, or the beginning of a hash.
+fn is_mark(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit()) && word.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// `12:05:07.3`, `2026-11-30T12:05:07Z`, `2026-11-30`; also `12:5`, a line and a column.
+fn is_time(token: &str) -> bool {
+    let parts = token.chars().filter(|c| matches!(c, ':' | '-')).count();
+    parts > usize::from(!token.contains(':'))
+        && token.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '-' | '.' | '+' | 'T' | 'Z'))
 }
 
 /// Returns true for a path, and for a name with an ending.

@@ -163,6 +163,14 @@ fn the_same_failure_is_a_repetition_whatever_the_names_and_numbers() {
         |n: usize| ToolCall { malformed: Some(format!("{{\"a{n}\": ")), ..call("write_file", json!({})) };
     let said = "Not run: the arguments of 'write_file' could not be read. They began: {";
     assert_eq!(fired(|r, n| one(r, &cut(n), ToolOutcome::Error, said)), six);
+    let same = |n| {
+        format!(
+            "12:{n:02}:07 seed {n}: a.py line {n}, at 0x{n:04x}: loss 3.2 after {n}.5 s is above the limit"
+        )
+    };
+    assert_eq!(failure(&|n| format!("fit --seed {n}"), &same), six);
+    let gone = |n| format!("curl: (7) Failed to connect to host{n} port 80: Connection refused");
+    assert_eq!(failure(&|n| format!("curl http://host{n}:80/"), &gone), six);
     // In a cycle, too.
     let (told, asked) = fired(|r, n| match n % 4 {
         0 => failing(r, &format!("python3 try{n}.py"), &format!("try{n}.py: permission was denied")),
@@ -243,9 +251,18 @@ fn progress_is_no_repetition() {
     // Another failure each time.
     let error = |n: usize| format!("error[E{n:04}]: this is wrong\n --> src/lib.rs:{n}:5\n[exit 101]");
     assert_eq!(fired(|r, n| failing(r, "cargo check", &error(n))), never);
+    // Servers that fail in different ways, and an experiment whose result changes.
+    let words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota"];
+    let named = |n: usize| format!("curl -fsS https://{}.example/{}.tar.gz", words[n % 9], words[n / 9 % 9]);
+    let said = |n: usize| format!("curl: (22) The requested URL returned error: {}", [404, 403, 500][n % 3]);
+    assert_eq!(fired(|r, n| if n < 80 { failing(r, &named(n), &said(n)) } else { Verdict::GoOn }), never);
+    let numbered = |n: usize| format!("curl -fsS https://host{n}/x");
+    let said = |n: usize| format!("curl: (22) The requested URL returned error: {}", 400 + n);
+    assert_eq!(fired(|r, n| failing(r, &numbered(n), &said(n))), never);
+    let loss = |n: usize| format!("loss {}.{} is above the limit\n[exit 1]", 90 - n / 10, 9 - n % 10);
+    assert_eq!(fired(|r, n| failing(r, &format!("fit --lr 0.{n}"), &loss(n))), never);
     let test = |n: usize| format!("test reads_the_{n}_case ... FAILED and more\n[exit 101]");
     assert_eq!(fired(|r, n| failing(r, "cargo test", &test(n))), never);
-    let words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota"];
     let tried = |n: usize| format!("{}-{}", words[n % 9], words[n / 9 % 9]);
     let absent = |n: usize| format!("bash: line 1: {}: command not found\n[exit 127]", tried(n));
     assert_eq!(fired(|r, n| if n < 80 { failing(r, &tried(n), &absent(n)) } else { Verdict::GoOn }), never);
