@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{
-    AgentId, Cost, EntryBody, EntryId, Event, EventBody, StopReason, Time, TodoItem, TodoStatus, ToolCatalog,
+    AgentId, AgentView, Cost, EntryBody, EntryId, Event, EventBody, StopReason, Time, TodoItem, TodoStatus,
+    ToolCatalog,
 };
 
 use super::{call, modes};
@@ -33,7 +34,7 @@ pub(super) struct View {
     bill: Bill,
 }
 
-/// What the session has cost: the sum of its agents.
+/// The cost of the session: the sum of its agents.
 #[derive(Default)]
 struct Bill {
     /// Cost of each agent, by its newest row.
@@ -110,6 +111,25 @@ impl View {
             EventBody::State(state) if main => self.state(event.time, state),
             _ => Vec::new(),
         }
+    }
+
+    /// Takes over the rows of all agents, for a client that opens the session or has missed events. `Some`: the update for the
+    /// client, where the sum has changed.
+    pub(super) fn agents(&mut self, rows: &[AgentView]) -> Option<Value> {
+        let mut changed = false;
+        for row in rows {
+            if let Some(window) = row.window.filter(|_| row.id.is_main()) {
+                self.bill.context = Some((row.context, window));
+            }
+            changed |=
+                row.cost.is_some_and(|cost| self.bill.costs.insert(row.id.clone(), cost) != Some(cost));
+        }
+        changed.then(|| self.bill.update()).flatten()
+    }
+
+    /// The present cost, as an update; `None`: no request was made.
+    pub(super) fn usage(&self) -> Option<Value> {
+        self.bill.update()
     }
 
     fn turn(&mut self, event: &TurnEvent) -> Vec<Value> {
