@@ -1,11 +1,11 @@
 //! When `exec` ends other than by the end of its turn: background agents are waited for, and the limits of the agent
 //! definition are enforced.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use tiller_config::agents::Definition;
 use tiller_protocol::event::TurnEvent;
-use tiller_protocol::{AgentId, AgentView, Entry, Event, EventBody, Notice, NoticeKind, Usage};
+use tiller_protocol::{AgentId, AgentView, Cost, Entry, Event, EventBody, Notice, NoticeKind, Usage};
 use tokio::time::{Duration, Instant};
 
 /// The message to the model when all agents have ended. Their results are appended.
@@ -19,8 +19,10 @@ pub(crate) struct Crew {
     untold: BTreeSet<AgentId>,
     /// They are not waited for.
     left: bool,
-    /// The turn has ended, and agents are waited for; its line, for readers of JSON.
-    pub(crate) held: Option<String>,
+    /// The end of the turn that has ended while agents are waited for.
+    pub(crate) held: Option<Event>,
+    /// The first and the newest usage and cost of each agent in this run.
+    rows: HashMap<AgentId, [(Usage, Cost); 2]>,
     /// Usage and cost of the turns whose ends were not reported; the next end has them, too.
     before: (Usage, Option<f64>),
     /// A call of one of them needed an approval that no user was present to give.
@@ -83,7 +85,39 @@ impl Crew {
         if let EventBody::Turn(TurnEvent::TurnFinished { usage, cost_usd, .. }) = &event.body {
             self.before = (*usage, *cost_usd);
         }
-        self.held = Some(crate::commands::json_line(event));
+        self.held = Some(event.clone());
+    }
+
+    /// Records the row of an agent, also of the main one.
+    pub(crate) fn note(&mut self, view: &AgentView) {
+        let now = (view.usage, view.cost.unwrap_or_default());
+        self.rows.entry(view.id.clone()).or_insert([now; 2])[1] = now;
+    }
+
+    /// The end of the turn that was held back, with what the agents have used since.
+    pub(crate) fn take_held(&mut self) -> Option<Event> {
+        let mut event = self.held.take()?;
+        if let EventBody::Turn(TurnEvent::TurnFinished { usage, cost_usd, .. }) = &mut event.body {
+            // The rows may lag behind the turn, or the turn behind the rows: none of them has too much.
+            let (mut all, mut paid) = (Usage::default(), Cost::default());
+            for [(before, cost_before), (now, cost)] in self.rows.values() {
+                all.add(&Usage {
+                    input: now.input.saturating_sub(before.input),
+                    output: now.output.saturating_sub(before.output),
+                    cache_read: now.cache_read.saturating_sub(before.cache_read),
+                    cache_write: now.cache_write.saturating_sub(before.cache_write),
+                    reasoning: now.reasoning.saturating_sub(before.reasoning),
+                    estimated: now.estimated,
+                });
+                paid = paid.plus(Cost(cost.0.saturating_sub(cost_before.0)));
+            }
+            let tokens = |usage: &Usage| usage.context().saturating_add(usage.output);
+            if tokens(&all) > tokens(usage) {
+                *usage = all;
+            }
+            *cost_usd = cost_usd.map(|cost| cost.max(paid.usd()));
+        }
+        Some(event)
     }
 
     /// Whether no agent is running.
@@ -182,7 +216,7 @@ mod tests {
         assert!(!crew.hear(&view("main/a2", AgentState::Queued)));
         assert!(crew.waited_for() && crew.count() == 2);
         assert!(!crew.hear(&view("main/a1", AgentState::Done)), "another works, and nobody waits yet");
-        crew.held = Some(String::new());
+        crew.held = Some(end(1, None));
         assert!(!crew.hear(&view("main/a1", AgentState::Done)));
         assert!(crew.hear(&view("main/a2", AgentState::Failed)));
         assert!(!crew.waited_for());
@@ -230,26 +264,54 @@ mod tests {
         assert_eq!(said, "The limit of 100 tokens for looker was reached: 100.");
     }
 
+    fn end(input: u64, cost_usd: Option<f64>) -> Event {
+        let usage = Usage { input, ..Usage::default() };
+        let (status, text) = (tiller_protocol::event::TurnStatus::Done, String::new());
+        let body = EventBody::Turn(TurnEvent::TurnFinished { status, text, usage, cost_usd, error: None });
+        let session = SessionId(Default::default());
+        Event { seq: 1, time: Time(0), session, agent: AgentId::main(), cause: None, body }
+    }
+
+    fn used(event: Event) -> (u64, Option<f64>) {
+        let EventBody::Turn(TurnEvent::TurnFinished { usage, cost_usd, .. }) = event.body else { panic!() };
+        (usage.input, cost_usd)
+    }
+
+    /// The run is stopped while an agent works: what it has used since the end of the turn counts.
+    #[test]
+    fn an_end_that_was_held_back_has_what_the_agents_used_since() {
+        let row = |id: &str, input, usd| AgentView {
+            id: AgentId(id.into()),
+            usage: Usage { input, ..Usage::default() },
+            cost: Some(Cost::from_usd(usd)),
+            ..AgentView::default()
+        };
+        let mut crew = Crew::default();
+        // Turns before this run are no part of it.
+        for row in [row("main", 100, 2.0), row("main/a1", 0, 0.0), row("main", 110, 2.25)] {
+            crew.note(&row);
+        }
+        crew.hold(&end(10, Some(0.25)));
+        assert_eq!(used(crew.take_held().unwrap()), (10, Some(0.25)));
+        assert!(crew.take_held().is_none());
+        crew.hold(&end(10, Some(0.25)));
+        crew.note(&row("main/a1", 5, 0.5));
+        crew.note(&row("main/a1", 7, 1.0));
+        assert_eq!(used(crew.take_held().unwrap()), (17, Some(1.25)));
+        crew.hold(&end(10, None));
+        assert_eq!(used(crew.take_held().unwrap()), (17, None), "a part of the cost is not known");
+    }
+
     /// The end that is reported has the usage and cost of the turns whose ends were not.
     #[test]
     fn the_last_end_has_what_the_turns_before_it_used() {
-        let end = |input, cost_usd| {
-            let usage = Usage { input, ..Usage::default() };
-            let (status, text) = (tiller_protocol::event::TurnStatus::Done, String::new());
-            let body =
-                EventBody::Turn(TurnEvent::TurnFinished { status, text, usage, cost_usd, error: None });
-            let session = SessionId(Default::default());
-            Event { seq: 1, time: Time(0), session, agent: AgentId::main(), cause: None, body }
-        };
         let told = |ends: &[(u64, Option<f64>)]| {
             let mut crew = Crew::default();
             let mut last = (0, None);
             for (input, cost) in ends {
                 let event = crew.with_turns_before(end(*input, *cost));
                 crew.hold(&event);
-                if let EventBody::Turn(TurnEvent::TurnFinished { usage, cost_usd, .. }) = event.body {
-                    last = (usage.input, cost_usd);
-                }
+                last = used(event);
             }
             last
         };
