@@ -50,19 +50,14 @@ pub fn is_loopback(url: &Url) -> bool {
     })
 }
 
-/// Returns true for an address on this machine or in the local network: loopback, a private or link-local address, a name below
-/// `.localhost` or `.local`. Any other name may lead anywhere, so it is not local. No name is looked up.
+/// Returns true for an address on this machine: loopback, an unspecified address, `localhost` and names below it. Any other may be
+/// that of a gateway to a server that charges, also in the local network. No name is looked up.
 pub fn is_local(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     match host.trim_matches(['[', ']']).parse::<IpAddr>().map(|ip| ip.to_canonical()) {
-        Ok(IpAddr::V4(ip)) => {
-            ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
-        }
-        Ok(IpAddr::V6(ip)) => {
-            ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_unspecified()
-        }
-        Err(_) => host == "localhost" || host.ends_with(".localhost") || host.ends_with(".local"),
+        Ok(ip) => ip.is_loopback() || ip.is_unspecified(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
     }
 }
 
@@ -241,21 +236,20 @@ mod tests {
             "http://127.1:11434/",
             "http://2130706433/",
             "http://0.0.0.0:8000/",
-            "http://10.1.2.3/",
-            "http://172.16.0.1/",
-            "http://172.31.255.255/",
-            "https://192.168.1.2:8443/v1",
-            "http://169.254.7.7/",
-            "http://gpu.local:8000/v1",
-            "http://GPU.Local./",
             "http://[::1]/",
             "http://[::]:8000/",
-            "http://[fd12::1]/",
-            "http://[fe80::1]/",
-            "http://[::ffff:192.168.1.2]/",
+            "http://[::ffff:127.0.0.1]/",
         ];
         let elsewhere = [
             "https://api.example.com/v1",
+            "http://10.1.2.3/",
+            "http://172.16.0.1/",
+            "https://192.168.1.2:8443/v1",
+            "http://169.254.7.7/",
+            "http://gpu.local:8000/v1",
+            "http://[fd12::1]/",
+            "http://[fe80::1]/",
+            "http://[::ffff:192.168.1.2]/",
             "http://gpu-box:8000/v1",
             "http://localhost.example/",
             "http://notlocalhost/",
@@ -263,10 +257,6 @@ mod tests {
             "http://mylocal/",
             "http://gpu.local.example/",
             "http://gpu.lan/",
-            "http://172.15.0.1/",
-            "http://172.32.0.1/",
-            "http://192.169.1.2/",
-            "http://11.0.0.1/",
             "http://100.64.0.1/",
             "http://8.8.8.8/",
             "http://[2001:db8::1]/",

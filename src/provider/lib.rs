@@ -51,7 +51,7 @@ pub trait Provider: Send + Sync {
     /// The configured name, for instance `anthropic`; the first part of a model's reference.
     fn name(&self) -> &str;
 
-    /// Returns true when the server's address is on this machine or in the local network, where requests cost nothing.
+    /// Returns true when the server's address is on this machine, where requests cost nothing.
     fn is_local(&self) -> bool {
         false
     }

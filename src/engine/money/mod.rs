@@ -65,7 +65,7 @@ pub(crate) fn tier_limit(core: &Core, tier: Tier) -> Option<Cost> {
 }
 
 /// A hard limit that cannot be enforced for `model`, because its price is not known and the user did not approve it. A
-/// server in the local network charges nothing, whatever its name in the settings.
+/// server on this machine charges nothing, whatever its name in the settings.
 pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: Tier) -> Option<Unpriced> {
     let config = core.services.config();
     if core.money.reservations.is_approved(model) {
@@ -89,7 +89,7 @@ pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: Tier) -> Option<Unpr
     })
 }
 
-/// Returns true when the address of a model's server is on this machine or in the local network, where it charges nothing.
+/// Returns true when the address of a model's server is on this machine, where it charges nothing.
 fn is_local(core: &Core, model: &ModelRef) -> bool {
     model::provider(core, model).is_ok_and(|server| server.is_local())
 }

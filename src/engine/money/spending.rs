@@ -57,7 +57,7 @@ pub(crate) fn spent_and_reserved(core: &Core) -> Spending {
 pub(crate) enum MissingCost {
     /// The model has no price.
     Unknown,
-    /// The server is in the local network and charges nothing.
+    /// The server is on this machine and charges nothing.
     Free,
     /// A program of another vendor, which may report it later.
     Later,

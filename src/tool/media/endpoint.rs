@@ -145,7 +145,7 @@ impl Endpoint {
         self.charged().cost(usage)
     }
 
-    /// Returns its prices: nothing for a server in the local network without a price in the settings.
+    /// Returns its prices: nothing for a server on this machine without a price in the settings.
     fn charged(&self) -> Prices {
         let local = || self.address("").is_ok_and(|url| is_local(&url));
         match self.prices == Prices::default() && local() {

@@ -224,7 +224,7 @@ fn limits_are_code_4() {
     assert_eq!((out.code, server.count()), (Some(4), 1), "now the limit of turns: {out:?}");
 }
 
-/// A budget holds for a server elsewhere whatever its name, and stops no server in the local network: the address decides.
+/// A budget holds for a server elsewhere whatever its name, and stops no server on this machine: the address decides.
 #[test]
 fn a_server_is_local_by_its_address() {
     let run = |name: &str, elsewhere: bool| {

@@ -197,7 +197,7 @@ async fn the_budget_is_asked_with_the_price_where_it_is_known() {
     let mut endpoint = server.endpoint();
     endpoint.prices.each = Some(0.04);
     b.call(image_tool(endpoint.clone()), json!({"prompt": "x"})).await.unwrap();
-    // A server in the local network is free, one elsewhere is not.
+    // A server on this machine is free, one elsewhere is not.
     endpoint.prices = Prices::default();
     b.call(image_tool(endpoint.clone()), json!({"prompt": "x"})).await.unwrap();
     endpoint.url = "http://media.invalid/v1".into();
