@@ -219,6 +219,7 @@ fn limits_are_code_4() {
     let out = place.run(&first);
     assert!(out.stderr.contains("its input alone costs about $"), "{}", out.stderr);
     place.config(&advice);
+    place.set("ANTHROPIC_BASE_URL", &server.url());
     let out =
         place.run(&["exec", "--max-turns", "1", "--max-cost", "5", "-m", "anthropic/nobody-knows-it", "go"]);
     assert_eq!((out.code, server.count()), (Some(4), 1), "now the limit of turns: {out:?}");

@@ -102,7 +102,7 @@ fn p14_a_reply_at_the_output_limit_is_continued_or_has_failed() {
             .stop(Stop::MaxTokens);
         let server = vendor(wire, vec![half, Script::new().text("Not done.")]);
         let place = at(wire, &server);
-        let out = place.run(&["exec", "--mode", "auto", "write it"]);
+        let out = place.run(&["exec", "--profile", "auto-edit", "write it"]);
         assert_eq!(out.code, Some(0), "{wire:?} {}", out.stderr);
         assert!(!place.work.join("made").exists(), "{wire:?}");
     }
