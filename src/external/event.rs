@@ -7,6 +7,9 @@ use serde_json::Value;
 use tiller_protocol::{Activity, ActivitySource, Cost, TodoItem, ToolVerb, Transport, Usage};
 use tokio::sync::oneshot;
 
+/// Why a run failed whose answer the model did not end.
+pub(crate) const CUT_OFF: &str = "its answer was cut off at its token limit";
+
 /// One event.
 #[derive(Debug)]
 pub enum AgentEvent {

@@ -50,6 +50,17 @@ pub fn is_loopback(url: &Url) -> bool {
     })
 }
 
+/// Returns true for an address on this machine: loopback, an unspecified address, `localhost` and names below it. Any other may be
+/// that of a gateway to a server that charges, also in the local network. No name is looked up.
+pub fn is_local(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    match host.trim_matches(['[', ']']).parse::<IpAddr>().map(|ip| ip.to_canonical()) {
+        Ok(ip) => ip.is_loopback() || ip.is_unspecified(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
 /// A client that sends keys: it follows no redirect and keeps no connection. The system's proxy is used, except for a server
 /// on this machine. Loads certificates, which takes some milliseconds.
 ///
@@ -212,6 +223,53 @@ mod tests {
             ("http://192.168.1.2/", false),
         ] {
             assert_eq!(is_loopback(&Url::parse(text).unwrap()), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_address_says_whether_a_server_is_local() {
+        let local = [
+            "http://localhost:8000/v1",
+            "http://LOCALHOST./",
+            "http://gpu.localhost/",
+            "https://127.0.0.1/",
+            "http://127.1:11434/",
+            "http://2130706433/",
+            "http://0.0.0.0:8000/",
+            "http://[::1]/",
+            "http://[::]:8000/",
+            "http://[::ffff:127.0.0.1]/",
+        ];
+        let elsewhere = [
+            "https://api.example.com/v1",
+            "http://10.1.2.3/",
+            "http://172.16.0.1/",
+            "https://192.168.1.2:8443/v1",
+            "http://169.254.7.7/",
+            "http://gpu.local:8000/v1",
+            "http://[fd12::1]/",
+            "http://[fe80::1]/",
+            "http://[::ffff:192.168.1.2]/",
+            "http://gpu-box:8000/v1",
+            "http://localhost.example/",
+            "http://notlocalhost/",
+            "http://local/",
+            "http://mylocal/",
+            "http://gpu.local.example/",
+            "http://gpu.lan/",
+            "http://100.64.0.1/",
+            "http://8.8.8.8/",
+            "http://[2001:db8::1]/",
+            "http://[::ffff:8.8.8.8]/",
+            "http://127.0.0.1.example.com/",
+            "https://localhost@api.example.com/",
+            "data:text/plain,localhost",
+        ];
+        for text in local {
+            assert!(is_local(&Url::parse(text).unwrap()), "{text}");
+        }
+        for text in elsewhere {
+            assert!(!is_local(&Url::parse(text).unwrap()), "{text}");
         }
     }
 }

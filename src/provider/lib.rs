@@ -51,6 +51,11 @@ pub trait Provider: Send + Sync {
     /// The configured name, for instance `anthropic`; the first part of a model's reference.
     fn name(&self) -> &str;
 
+    /// Returns true when the server's address is on this machine, where requests cost nothing.
+    fn is_local(&self) -> bool {
+        false
+    }
+
     /// Sends the request. Returns when the server has accepted it (status 200) or refused it.
     async fn stream(&self, request: Request) -> Result<ChunkStream, ProviderError>;
 

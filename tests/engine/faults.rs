@@ -244,11 +244,8 @@ async fn p10_empty_replies_thoughts_refusals_and_length_stops_leave_a_valid_hist
             TurnStatus::Failed,
             "policy",
         ),
-        (
-            vec![vec![words(0, "lo")[0].clone(), stop(StopReason::MaxTokens)]],
-            TurnStatus::Done,
-            "output limit",
-        ),
+        (cut_off("lo", 4), TurnStatus::Failed, "output limit"),
+        (cut_off("lo", 3).into_iter().chain([says("ng")]).collect(), TurnStatus::Done, ""),
     ];
     for (replies, expected, notice) in rows {
         let fake = Fake::new(replies);
@@ -262,6 +259,47 @@ async fn p10_empty_replies_thoughts_refusals_and_length_stops_leave_a_valid_hist
         assert_valid(&fake.request(fake.count() - 1));
         rig.quit().await;
     }
+}
+
+/// Replies of this text that the output limit cuts off.
+fn cut_off(text: &str, count: usize) -> Vec<Vec<Step>> {
+    (0..count).map(|_| vec![words(0, text)[0].clone(), stop(StopReason::MaxTokens)]).collect()
+}
+
+/// A reply that the output limit cut off is continued, and all of it is the answer. The request after it only grows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_the_output_limit_cut_is_continued() {
+    let place = Place::new();
+    let half = vec![
+        Step::Chunk(Chunk::ToolBegin { index: 0, id: "c".into(), name: "write_file".into(), vendor: None }),
+        Step::Chunk(Chunk::ToolArgs { index: 0, json: r#"{"path":"made","content":"ha"#.into() }),
+        Step::Chunk(Chunk::BlockEnd { index: 0 }),
+        stop(StopReason::MaxTokens),
+    ];
+    let mut replies = cut_off("Hello", 1);
+    replies.extend([half, says(" world")]);
+    let fake = Fake::new(replies);
+    let mut rig = place.start_with(&fake, |p| p.session.profile = Some(tiller_protocol::Profile::Full)).await;
+    let (status, said) = rig.turn("go").await;
+    assert_eq!(status, TurnStatus::Done);
+    assert!(said.ends_with(" world"), "{said}");
+    assert_eq!(fake.count(), 3);
+    let asked: Vec<String> = (0..3).map(|n| format!("{:?}", fake.request(n).messages)).collect();
+    assert!(
+        asked[1].contains("was cut off") && asked[2].contains("middle of a call to 'write_file'"),
+        "{asked:?}"
+    );
+    assert!(!place.work.join("made").exists(), "a call that was cut is not run");
+    assert_valid(&fake.request(2));
+    rig.quit().await;
+    // The pieces of one text are one answer.
+    let mut replies = cut_off("Hel", 1);
+    replies.push(says("lo"));
+    let fake = Fake::new(replies);
+    let mut rig = place.start(&fake).await;
+    assert_eq!(rig.turn("go").await, (TurnStatus::Done, "Hello".to_owned()));
+    assert_eq!(fake.count(), 2);
+    rig.quit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

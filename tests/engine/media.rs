@@ -20,14 +20,20 @@ fn place(prices: Prices) -> (ScriptServer, Place) {
         });
         Reply::status(200).header("content-type", "application/json").bytes(body.to_string())
     });
-    let endpoint = Endpoint { url: server.url(), model: "eye".into(), prices, ..Endpoint::default() };
+    let place = place_for(&server.url(), prices);
+    (server, place)
+}
+
+/// A folder whose agents ask the server of images at this address.
+fn place_for(url: &str, prices: Prices) -> Place {
+    let endpoint = Endpoint { url: url.into(), model: "eye".into(), prices, ..Endpoint::default() };
     let mut place = Place::new();
     for (tool, offered) in tools(MediaSettings { vision: Some(endpoint), ..MediaSettings::default() }) {
         if offered {
             place.tools.push(tool);
         }
     }
-    (server, place)
+    place
 }
 
 /// One pixel.
@@ -76,24 +82,36 @@ async fn what_a_tool_pays_counts_for_the_session_and_stops_at_its_budget() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_without_a_price_is_not_asked_under_a_budget() {
-    let (server, place) = place(Prices::default());
-    let fake = Fake::new([
-        calls(&[("c1", "vision_analyze", json!({"attachment": 1, "question": "?"}))]),
-        says("Done."),
-    ]);
-    let mut rig = place
-        .start_with(&fake, |p| {
-            p.session.profile = Some(Profile::Full);
-            crate::budgets::priced_at(p, 0.0, 0.0);
-            p.config.budget.day_hard = Some(1.0);
-        })
-        .await;
-    rig.submit_as(attached(), SendMode::Steer);
-    let (_, said) = rig.tool_finished().await;
-    assert!(said.contains("its price is not known") && said.contains("under [media.vision]"), "{said}");
-    assert_eq!(rig.finished().await.0, TurnStatus::Done);
-    assert_eq!(server.count(), 0);
-    rig.quit().await;
+    // Only the address says whether a server without a price is free. Nothing is sent to the other one.
+    for local in [false, true] {
+        let (server, mut place) = place(Prices::default());
+        if !local {
+            place = place_for("http://vision.example/v1", Prices::default());
+        }
+        let fake = Fake::new([
+            calls(&[("c1", "vision_analyze", json!({"attachment": 1, "question": "?"}))]),
+            says("Done."),
+        ]);
+        let mut rig = place
+            .start_with(&fake, |p| {
+                p.session.profile = Some(Profile::Full);
+                crate::budgets::priced_at(p, 0.0, 0.0);
+                p.config.budget.day_hard = Some(1.0);
+            })
+            .await;
+        rig.submit_as(attached(), SendMode::Steer);
+        let (_, said) = rig.tool_finished().await;
+        match local {
+            true => assert!(said.contains("A cat."), "{said}"),
+            false => {
+                let names = ["its price is not known", "under [media.vision]"];
+                assert!(names.iter().all(|name| said.contains(name)), "{said}");
+            }
+        }
+        assert_eq!(rig.finished().await.0, TurnStatus::Done);
+        assert_eq!(server.count(), usize::from(local));
+        rig.quit().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

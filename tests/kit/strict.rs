@@ -200,6 +200,7 @@ fn chat(body: &Value) -> Checked {
     need(!messages.is_empty(), || "messages: empty array".into())?;
     let mut ids = HashSet::new();
     let mut open: Vec<String> = Vec::new();
+    let mut images = (0, 0);
     let mut before = "";
     for (n, message) in messages.iter().enumerate() {
         let role = str_of(message, "role");
@@ -228,7 +229,14 @@ fn chat(body: &Value) -> Checked {
                     for part in parts {
                         match str_of(part, "type") {
                             "text" => text(&at, str_of(part, "text"))?,
-                            "image_url" => data_url(&at, str_of(&part["image_url"], "url"))?,
+                            "image_url" => {
+                                let url = str_of(&part["image_url"], "url");
+                                data_url(&at, url)?;
+                                images = (images.0 + 1, images.1 + url.len());
+                                need(images.0 <= 30 && images.1 <= 11 << 20, || {
+                                    format!("{at}: too many images")
+                                })?;
+                            }
                             kind => return Err(format!("{at}: part {kind:?}")),
                         }
                     }

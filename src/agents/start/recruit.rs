@@ -93,6 +93,11 @@ impl CrewDriver<'_> {
             }
             None => self.choose_model(by, brief.model.as_deref(), pick)?,
         };
+        // Agents of another model may be cheaper.
+        let like = |id: &AgentId| self.crew.members.get(id).is_some_and(|m| m.order.model == model);
+        if let Some(why) = self.crew.reservations.too_little(like) {
+            return Err(format!("{why}: {YOURSELF}"));
+        }
         let parent = self.crew.members.get(by);
         let above = parent.map_or(self.host.profile(), |p| narrowed(p.order.profile, self.host.profile()));
         let profile = profile_of(role.as_deref(), above);

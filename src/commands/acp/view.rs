@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{
-    AgentId, EntryBody, EntryId, Event, EventBody, StopReason, Time, TodoItem, TodoStatus, ToolCatalog,
+    AgentId, AgentView, Cost, EntryBody, EntryId, Event, EventBody, StopReason, Time, TodoItem, TodoStatus,
+    ToolCatalog,
 };
 
 use super::{call, modes};
@@ -30,6 +31,34 @@ pub(super) struct View {
     open: HashMap<(AgentId, String), Live>,
     /// Part of the present reply was sent already.
     spoken: bool,
+    bill: Bill,
+}
+
+/// The cost of the session: the sum of its agents.
+#[derive(Default)]
+struct Bill {
+    /// Cost of each agent, by its newest row.
+    costs: HashMap<AgentId, Cost>,
+    /// Context of the main agent and its window.
+    context: Option<(u64, u64)>,
+}
+
+impl Bill {
+    /// The cost of an agent. `Some`: the update for the client, where the sum has changed.
+    fn paid(&mut self, agent: &AgentId, cost: Option<Cost>) -> Option<Value> {
+        let changed = cost.is_some_and(|cost| self.costs.insert(agent.clone(), cost) != Some(cost));
+        changed.then(|| self.update()).flatten()
+    }
+
+    fn update(&self) -> Option<Value> {
+        let (used, size) = self.context?;
+        let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": size});
+        if !self.costs.is_empty() {
+            let sum = self.costs.values().fold(Cost(0), |sum, cost| sum.plus(*cost));
+            update["cost"] = json!({"amount": sum.usd(), "currency": "USD"});
+        }
+        Some(update)
+    }
 }
 
 /// Output of a running call.
@@ -56,7 +85,16 @@ impl Live {
 
 impl View {
     pub(super) fn new(root: PathBuf, tools: ToolCatalog, choices: modes::Choices) -> Self {
-        Self { root, tools, choices, stop: None, last: None, open: HashMap::new(), spoken: false }
+        Self {
+            root,
+            tools,
+            choices,
+            stop: None,
+            last: None,
+            open: HashMap::new(),
+            spoken: false,
+            bill: Bill::default(),
+        }
     }
 
     /// The updates for one event. For agents that the main one started only the calls are reported: their texts are in
@@ -65,11 +103,33 @@ impl View {
         let main = event.agent.is_main();
         match &event.body {
             EventBody::Turn(turn) if main => self.turn(turn),
+            EventBody::State(StateEvent::AgentChanged { view }) => {
+                self.bill.paid(&view.id, view.cost).into_iter().collect()
+            }
             EventBody::Turn(TurnEvent::TurnFinished { .. }) => self.closed(&event.agent),
             EventBody::Tool(tool) => self.tool(event.time, &event.agent, tool),
             EventBody::State(state) if main => self.state(event.time, state),
             _ => Vec::new(),
         }
+    }
+
+    /// Takes over the rows of all agents, for a client that opens the session or has missed events. `Some`: the update for the
+    /// client, where the sum has changed.
+    pub(super) fn agents(&mut self, rows: &[AgentView]) -> Option<Value> {
+        let mut changed = false;
+        for row in rows {
+            if let Some(window) = row.window.filter(|_| row.id.is_main()) {
+                self.bill.context = Some((row.context, window));
+            }
+            changed |=
+                row.cost.is_some_and(|cost| self.bill.costs.insert(row.id.clone(), cost) != Some(cost));
+        }
+        changed.then(|| self.bill.update()).flatten()
+    }
+
+    /// The present cost, as an update; `None`: no request was made.
+    pub(super) fn usage(&self) -> Option<Value> {
+        self.bill.update()
     }
 
     fn turn(&mut self, event: &TurnEvent) -> Vec<Value> {
@@ -103,11 +163,11 @@ impl View {
                 out
             }
             TurnEvent::Usage { cost_usd, context, window: Some(window), .. } => {
-                let mut update = json!({"sessionUpdate": "usage_update", "used": context, "size": window});
+                self.bill.context = Some((*context, *window));
                 if let Some(usd) = cost_usd {
-                    update["cost"] = json!({"amount": usd, "currency": "USD"});
+                    self.bill.costs.insert(AgentId::main(), Cost::from_usd(*usd));
                 }
-                vec![update]
+                self.bill.update().into_iter().collect()
             }
             TurnEvent::Compacted { tokens_before, tokens_after, .. } => vec![thought(&format!(
                 "The conversation was compacted: about {tokens_before} tokens became {tokens_after}.\n"

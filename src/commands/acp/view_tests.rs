@@ -88,3 +88,28 @@ fn cancelled_items_are_no_part_of_the_plan() {
         told["entries"].as_array().unwrap().iter().map(|e| e["status"].as_str().unwrap()).collect();
     assert_eq!(of, ["completed", "in_progress", "pending"]);
 }
+
+/// The cost is the sum of all agents, also of those whose events were lost or came before the session was opened.
+#[test]
+fn the_cost_is_the_sum_of_all_agents() {
+    let row = |id: &str, usd: f64| AgentView {
+        id: AgentId(id.into()),
+        cost: Some(Cost::from_usd(usd)),
+        context: 15,
+        window: Some(200),
+        ..AgentView::default()
+    };
+    let of = |update: &Value| (update["used"].as_u64(), update["cost"]["amount"].as_f64());
+    let mut v = view();
+    assert_eq!(v.usage(), None, "no request was made");
+    let told = v.agents(&[row("main", 0.5), row("main/a1", 0.25), row("main/a1/a2", 0.125)]).unwrap();
+    assert_eq!(of(&told), (Some(15), Some(0.875)));
+    assert_eq!(v.agents(&[row("main", 0.5)]), None, "nothing has changed");
+    let changed = |usd| at(0, EventBody::State(StateEvent::AgentChanged { view: row("main/a1", usd) }));
+    assert_eq!(v.event(&changed(0.25)), [] as [Value; 0]);
+    let told = v.event(&changed(0.5));
+    assert_eq!(told.iter().map(of).collect::<Vec<_>>(), [(Some(15), Some(1.125))]);
+    // An agent that worked while events were lost.
+    assert_eq!(of(&v.agents(&[row("main/a3", 1.0)]).unwrap()), (Some(15), Some(2.125)));
+    assert_eq!(of(&v.usage().unwrap()), (Some(15), Some(2.125)));
+}

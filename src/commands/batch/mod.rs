@@ -77,6 +77,7 @@ pub(super) fn run(setup: impl Fn(&Common) -> Result<Setup, Notice>, batch: &Batc
         launcher: Arc::new(launcher),
         budget: Budget::new(batch.max_cost.map(Cost::from_usd), spent),
         counted,
+        too_small: HashMap::new(),
         done: total - todo.len(),
         total,
         todo: todo.into_iter().cloned().enumerate().collect(),
@@ -183,8 +184,10 @@ struct Run<'a> {
     base: PathBuf,
     launcher: Arc<Launcher>,
     budget: Budget,
-    /// What of each case the budget holds as spent from the start.
+    /// The part of the cost of each case that the budget holds as spent from the start.
     counted: HashMap<String, Cost>,
+    /// The largest share that did not suffice for each case.
+    too_small: HashMap<String, Cost>,
     /// Cases with a result, and all.
     done: usize,
     total: usize,
@@ -244,9 +247,15 @@ impl Run<'_> {
     fn start(&mut self) -> Result<(), Notice> {
         while !self.stop.is_cancelled() && self.error.is_none() {
             let room = usize::from(self.batch.jobs).saturating_sub(self.running.len());
-            let Some((_, case)) = self.todo.front().filter(|_| room > 0) else { break };
-            let Ok(limit) = self.budget.reserve(case.limit(), room.min(self.todo.len())) else { break };
-            let Some((number, case)) = self.todo.pop_front() else { break };
+            let starting = room.min(self.todo.len());
+            // A case for which too little is left does not hold up the others.
+            let affordable =
+                self.todo.iter().enumerate().take_while(|_| room > 0).find_map(|(at, (_, case))| {
+                    let failed = self.too_small.get(&case.id).copied().unwrap_or_default();
+                    Some((at, self.budget.reserve(case.limit(), failed, starting).ok()?))
+                });
+            let Some((at, limit)) = affordable else { break };
+            let Some((number, case)) = self.todo.remove(at) else { break };
             let run = self.prepare(number, &case, limit)?;
             let (launcher, stop) = (Arc::clone(&self.launcher), self.stop.clone());
             let began = Instant::now();
@@ -268,7 +277,12 @@ impl Run<'_> {
             std::fs::remove_dir_all(&folder).or_else(missing_is_fine).map_err(failed)?;
         }
         std::fs::create_dir_all(&folder).map_err(failed)?;
-        let whole = format!("{}\n{}\n{}", folder.display(), case.hash, self.attempt(case));
+        let mut whole = format!("{}\n{}\n{}", folder.display(), case.hash, self.attempt(case));
+        // An attempt that had too little money may have left a job of its name.
+        match launch::poor_attempts(&folder) {
+            0 => {}
+            poor => whole.push_str(&format!("\n{poor}")),
+        }
         let name = format!("tiller-{}", &blake3::hash(whole.as_bytes()).to_hex()[..20]);
         let args = case.arguments(&self.batch.common, limit);
         let work = case.folder(&self.base);
@@ -286,6 +300,30 @@ impl Run<'_> {
         self.budget.give_back(limit, Cost(cost.0.saturating_sub(counted.0)));
     }
 
+    /// Leaves a case without a result, since its share of the money did not suffice. It is tried again after all others, with
+    /// a larger one if so much is left.
+    async fn not_run(
+        &mut self,
+        case: Case,
+        run: CaseRun,
+        limit: Option<Cost>,
+        result: &CaseResult,
+    ) -> Result<(), Notice> {
+        let spent = launch::cost_so_far(&run.folder);
+        self.book(&case, limit, spent);
+        self.counted.insert(case.id.clone(), spent);
+        launch::not_run(&run.folder).map_err(|e| {
+            Notice::new(NoticeKind::User, format!("{} cannot be written: {e}.", run.folder.display()))
+        })?;
+        self.launcher.settle(&run).await;
+        let why = result.error.as_deref().unwrap_or_default();
+        let how = if result.is_unspent() { "not run" } else { "cut off, without a result" };
+        say_beside(&format!("{} {how}: {}", case.id, one_line(why)));
+        self.too_small.insert(case.id.clone(), limit.unwrap_or_default());
+        self.todo.push_back((run.number, case));
+        Ok(())
+    }
+
     /// Stores the result of a case.
     async fn ended(&mut self, ended: Ended) -> Result<(), Notice> {
         let Ended { case, run, limit, seconds, end } = ended;
@@ -301,6 +339,10 @@ impl Run<'_> {
                 return Ok(());
             }
         };
+        // The money of the batch did not suffice, and not that of the case.
+        if result.is_used_up() && limit.is_some() && limit != case.limit() {
+            return self.not_run(case, run, limit, &result).await;
+        }
         result = result.after(launch::cost_before(&run.folder));
         if result.seconds == 0.0 {
             result.seconds = seconds;
@@ -343,7 +385,7 @@ impl Run<'_> {
             // Standard error may be closed; the exit code still says it.
             let _ = writeln!(
                 std::io::stderr().lock(),
-                "tiller: The budget is used up. A larger --max-cost continues the batch."
+                "tiller: What is left of the budget does not suffice for {left} of the cases, which have no result. A larger --max-cost continues the batch."
             );
             return Ok(Exit::Limit);
         }

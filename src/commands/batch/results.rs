@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tiller_engine::money::budget;
 use tiller_protocol::{Cost, Usage};
 
 /// Longest error text, in bytes.
@@ -85,7 +86,9 @@ impl CaseResult {
     pub(in crate::commands) fn read_so_far(events: &str) -> (Self, bool) {
         let mut result = Self::default();
         let mut ended = false;
+        // The newest row of each agent, which counts where the turn has not ended; its end has the sum of all.
         let mut costs: HashMap<String, u64> = HashMap::new();
+        let mut whole = None;
         let mut times: [Option<String>; 2] = [None, None];
         for line in events.lines() {
             // Other lines are those of a launcher, or a line that was cut off.
@@ -110,18 +113,14 @@ impl CaseResult {
                     result.text = text("text").unwrap_or_default();
                     result.usage = serde_json::from_value(event["usage"].clone()).unwrap_or_default();
                     result.error = event["error"]["message"].as_str().map(str::to_owned);
-                    if let Some(usd) = event["cost_usd"].as_f64() {
-                        let main = costs.entry("main".into()).or_default();
-                        *main = (*main).max(Cost::from_usd(usd).0);
-                    }
+                    whole = event["cost_usd"].as_f64().map(Cost::from_usd);
                 }
                 _ => {}
             }
         }
-        if !costs.is_empty() {
-            let sum = costs.values().fold(Cost::default(), |sum, cost| sum.plus(Cost(*cost)));
-            result.cost_usd = Some(sum.usd());
-        }
+        let rows = costs.values().fold(Cost::default(), |sum, cost| sum.plus(Cost(*cost)));
+        let rows = (!costs.is_empty()).then_some(rows);
+        result.cost_usd = rows.max(whole).map(Cost::usd);
         let of = |at: usize| times[at].as_ref().and_then(|t: &String| t.parse::<jiff::Timestamp>().ok());
         if let (Some(first), Some(last)) = (of(0), of(1)) {
             result.seconds = last.duration_since(first).as_secs_f64().max(0.0);
@@ -131,6 +130,16 @@ impl CaseResult {
 
     pub(in crate::commands) fn is_done(&self) -> bool {
         self.status == "done"
+    }
+
+    /// Returns true when it ended because its share of the money was used up, or too small for its first request.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.status == "limit" && self.error.as_deref().is_some_and(budget::is_used_up)
+    }
+
+    /// Returns true when no request of it was answered.
+    pub(super) fn is_unspent(&self) -> bool {
+        self.cost() == Cost::default() && self.usage.context() == 0
     }
 
     pub(super) fn cost(&self) -> Cost {
@@ -192,7 +201,7 @@ mod tests {
 {"seq":2,"time":"2026-11-21T20:00:01Z","agent":"main","type":"agent_changed","view":{"id":"a1","cost":2000}}
 {"seq":3,"time":"2026-11-21T20:00:02Z","agent":"main","type":"agent_changed","view":{"id":"a1","cost":3000}}
 {"seq":4,"time":"2026-11-21T20:00:03Z","agent":"a1","type":"turn_finished","status":"failed","text":"not mine"}
-{"seq":5,"time":"2026-11-21T20:00:04.5Z","agent":"main","type":"turn_finished","status":"done","text":"Yes.","usage":{"input":7},"cost_usd":0.01}
+{"seq":5,"time":"2026-11-21T20:00:04.5Z","agent":"main","type":"turn_finished","status":"done","text":"Yes.","usage":{"input":7},"cost_usd":0.013}
 "#;
 
     #[test]

@@ -1,10 +1,11 @@
 //! When `exec` ends other than by the end of its turn: background agents are waited for, and the limits of the agent
 //! definition are enforced.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use tiller_config::agents::Definition;
-use tiller_protocol::{AgentId, AgentView, Entry, Notice, NoticeKind, Usage};
+use tiller_protocol::event::TurnEvent;
+use tiller_protocol::{AgentId, AgentView, Cost, Entry, Event, EventBody, Notice, NoticeKind, Usage};
 use tokio::time::{Duration, Instant};
 
 /// The message to the model when all agents have ended. Their results are appended.
@@ -18,8 +19,12 @@ pub(crate) struct Crew {
     untold: BTreeSet<AgentId>,
     /// They are not waited for.
     left: bool,
-    /// The turn has ended, and agents are waited for; its line, for readers of JSON.
-    pub(crate) held: Option<String>,
+    /// The end of the turn that has ended while agents are waited for.
+    pub(crate) held: Option<Event>,
+    /// The first and the newest usage and cost of each agent in this run.
+    rows: HashMap<AgentId, [(Usage, Cost); 2]>,
+    /// Usage and cost of the turns whose ends were not reported; the next end has them, too.
+    before: (Usage, Option<f64>),
     /// A call of one of them needed an approval that no user was present to give.
     pub(crate) refused: bool,
 }
@@ -56,6 +61,63 @@ impl Crew {
             let news = text.contains(&format!("agent {name} \\\""));
             !news && !text.contains(&format!("\\\"agent\\\":\\\"{name}\\\""))
         });
+    }
+
+    /// The end of a turn of the main agent, with what the turns before it used whose ends were not reported.
+    pub(crate) fn with_turns_before(&self, mut event: Event) -> Event {
+        if let EventBody::Turn(TurnEvent::TurnFinished { usage, cost_usd, .. }) = &mut event.body {
+            let (earlier, paid) = self.before;
+            let (own, before) = (*usage != Usage::default(), earlier != Usage::default());
+            usage.add(&earlier);
+            *cost_usd = match (*cost_usd, paid) {
+                (Some(own), Some(paid)) => Some(own + paid),
+                // A turn without requests has no cost.
+                (None, paid) if !own => paid,
+                (cost, None) if !before => cost,
+                _ => None,
+            };
+        }
+        event
+    }
+
+    /// The end of a turn is not reported, since another turn follows.
+    pub(crate) fn hold(&mut self, event: &Event) {
+        if let EventBody::Turn(TurnEvent::TurnFinished { usage, cost_usd, .. }) = &event.body {
+            self.before = (*usage, *cost_usd);
+        }
+        self.held = Some(event.clone());
+    }
+
+    /// Records the row of an agent, also of the main one.
+    pub(crate) fn note(&mut self, view: &AgentView) {
+        let now = (view.usage, view.cost.unwrap_or_default());
+        self.rows.entry(view.id.clone()).or_insert([now; 2])[1] = now;
+    }
+
+    /// The end of the turn that was held back, with what the agents have used since.
+    pub(crate) fn take_held(&mut self) -> Option<Event> {
+        let mut event = self.held.take()?;
+        if let EventBody::Turn(TurnEvent::TurnFinished { usage, cost_usd, .. }) = &mut event.body {
+            // The rows may lag behind the turn, or the turn behind the rows: none of them has too much.
+            let (mut all, mut paid) = (Usage::default(), Cost::default());
+            for [(before, cost_before), (now, cost)] in self.rows.values() {
+                all.add(&Usage {
+                    input: now.input.saturating_sub(before.input),
+                    output: now.output.saturating_sub(before.output),
+                    cache_read: now.cache_read.saturating_sub(before.cache_read),
+                    cache_write: now.cache_write.saturating_sub(before.cache_write),
+                    reasoning: now.reasoning.saturating_sub(before.reasoning),
+                    estimated: now.estimated,
+                });
+                paid = paid.plus(Cost(cost.0.saturating_sub(cost_before.0)));
+            }
+            let tokens = |usage: &Usage| usage.context().saturating_add(usage.output);
+            if tokens(&all) > tokens(usage) {
+                *usage = all;
+            }
+            *cost_usd = cost_usd.map(|cost| cost.max(paid.usd()));
+        }
+        Some(event)
     }
 
     /// Whether no agent is running.
@@ -154,7 +216,7 @@ mod tests {
         assert!(!crew.hear(&view("main/a2", AgentState::Queued)));
         assert!(crew.waited_for() && crew.count() == 2);
         assert!(!crew.hear(&view("main/a1", AgentState::Done)), "another works, and nobody waits yet");
-        crew.held = Some(String::new());
+        crew.held = Some(end(1, None));
         assert!(!crew.hear(&view("main/a1", AgentState::Done)));
         assert!(crew.hear(&view("main/a2", AgentState::Failed)));
         assert!(!crew.waited_for());
@@ -200,5 +262,63 @@ mod tests {
         assert!(!limits.used(&usage(200, 10)), "it is known");
         let said = limits.reached.unwrap().message;
         assert_eq!(said, "The limit of 100 tokens for looker was reached: 100.");
+    }
+
+    fn end(input: u64, cost_usd: Option<f64>) -> Event {
+        let usage = Usage { input, ..Usage::default() };
+        let (status, text) = (tiller_protocol::event::TurnStatus::Done, String::new());
+        let body = EventBody::Turn(TurnEvent::TurnFinished { status, text, usage, cost_usd, error: None });
+        let session = SessionId(Default::default());
+        Event { seq: 1, time: Time(0), session, agent: AgentId::main(), cause: None, body }
+    }
+
+    fn used(event: Event) -> (u64, Option<f64>) {
+        let EventBody::Turn(TurnEvent::TurnFinished { usage, cost_usd, .. }) = event.body else { panic!() };
+        (usage.input, cost_usd)
+    }
+
+    /// The run is stopped while an agent works: what it has used since the end of the turn counts.
+    #[test]
+    fn an_end_that_was_held_back_has_what_the_agents_used_since() {
+        let row = |id: &str, input, usd| AgentView {
+            id: AgentId(id.into()),
+            usage: Usage { input, ..Usage::default() },
+            cost: Some(Cost::from_usd(usd)),
+            ..AgentView::default()
+        };
+        let mut crew = Crew::default();
+        // Turns before this run are no part of it.
+        for row in [row("main", 100, 2.0), row("main/a1", 0, 0.0), row("main", 110, 2.25)] {
+            crew.note(&row);
+        }
+        crew.hold(&end(10, Some(0.25)));
+        assert_eq!(used(crew.take_held().unwrap()), (10, Some(0.25)));
+        assert!(crew.take_held().is_none());
+        crew.hold(&end(10, Some(0.25)));
+        crew.note(&row("main/a1", 5, 0.5));
+        crew.note(&row("main/a1", 7, 1.0));
+        assert_eq!(used(crew.take_held().unwrap()), (17, Some(1.25)));
+        crew.hold(&end(10, None));
+        assert_eq!(used(crew.take_held().unwrap()), (17, None), "a part of the cost is not known");
+    }
+
+    /// The end that is reported has the usage and cost of the turns whose ends were not.
+    #[test]
+    fn the_last_end_has_what_the_turns_before_it_used() {
+        let told = |ends: &[(u64, Option<f64>)]| {
+            let mut crew = Crew::default();
+            let mut last = (0, None);
+            for (input, cost) in ends {
+                let event = crew.with_turns_before(end(*input, *cost));
+                crew.hold(&event);
+                last = used(event);
+            }
+            last
+        };
+        assert_eq!(told(&[(1, Some(0.25))]), (1, Some(0.25)));
+        assert_eq!(told(&[(1, Some(0.25)), (2, Some(0.5)), (4, Some(1.0))]), (7, Some(1.75)));
+        assert_eq!(told(&[(1, None), (2, Some(0.5))]), (3, None), "a part of the cost is not known");
+        assert_eq!(told(&[(1, Some(0.5)), (2, None)]), (3, None));
+        assert_eq!(told(&[(0, None), (2, Some(0.5)), (0, None)]), (2, Some(0.5)), "a turn without a request");
     }
 }

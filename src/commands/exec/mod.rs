@@ -12,6 +12,7 @@ pub(crate) mod stop;
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 
 use tiller_config::agents::Definition;
 use tiller_engine::{EngineHandle, EventStream, Human, Open, RunLimits};
@@ -203,6 +204,9 @@ impl Follow<'_> {
     async fn run(mut self, events: &mut EventStream) -> Result<Exit, Notice> {
         self.submit()?;
         let exit = self.events(events).await;
+        if exit.is_ok() {
+            self.report_held().await;
+        }
         // The last bytes of the answer; a reader that closed its end is not an error.
         tokio::select! {
             rest = self.out.finish() => rest.and(exit),
@@ -216,12 +220,7 @@ impl Follow<'_> {
                 event = events.next() => event,
                 () = self.stop.next() => {
                     // No turn runs: stops waiting for agents.
-                    if let Some(line) = self.crew.held.take() {
-                        if self.json
-                            && let Ok(room) = self.out.room().await
-                        {
-                            room.send(line);
-                        }
+                    if self.crew.held.is_some() {
                         return Ok(Exit::Interrupted);
                     }
                     match self.stopped()? {
@@ -240,6 +239,14 @@ impl Follow<'_> {
             let Some(event) = event else {
                 return Err(Notice::new(NoticeKind::Internal, "The engine ended before the turn did."));
             };
+            if let EventBody::State(StateEvent::AgentChanged { view }) = &event.body {
+                self.crew.note(view);
+            }
+            let ends = matches!(event.body, EventBody::Turn(TurnEvent::TurnFinished { .. }));
+            let event = match ends && event.agent.is_main() {
+                true => Arc::new(self.crew.with_turns_before((*event).clone())),
+                false => event,
+            };
             if self.waits(&event) {
                 if self.crew.all_ended() {
                     self.submit_again()?;
@@ -254,6 +261,16 @@ impl Follow<'_> {
             if let Some(exit) = self.event(&event).await? {
                 return Ok(exit);
             }
+        }
+    }
+
+    /// For readers of JSON, the end of the turn is the last line, also where agents are not waited for any longer.
+    async fn report_held(&mut self) {
+        if let Some(event) = self.crew.take_held()
+            && self.json
+            && let Ok(room) = self.out.room().await
+        {
+            room.send(json_line(&event));
         }
     }
 
@@ -294,7 +311,7 @@ impl Follow<'_> {
         let waits = event.agent.is_main() && self.crew.waited_for() && self.stop.times() == 0;
         let waits = waits && self.limits.reached.is_none();
         if waits {
-            self.crew.held = Some(json_line(event));
+            self.crew.hold(event);
         }
         if waits && !self.crew.all_ended() {
             let n = self.crew.count();

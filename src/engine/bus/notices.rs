@@ -45,10 +45,14 @@ pub(crate) fn refusal(why: &str) -> Notice {
     Notice::new(NoticeKind::Denied, message).hint("rephrase the message, or choose another model")
 }
 
-/// The reply hit the output limit.
+/// The reply hit the output limit, again and again.
 pub(crate) fn max_tokens() -> Notice {
-    Notice::new(NoticeKind::Info, "the reply was cut off at the model's output limit")
-        .hint("continue to resume the reply")
+    Notice::new(
+        NoticeKind::Network,
+        "the reply was cut off at the model's output limit, and so were those that continued it",
+    )
+    .hint("continue to resume the reply")
+    .hint("or ask for less at once, or choose a model with a larger output limit")
 }
 
 /// The turn was stopped because its calls repeated.

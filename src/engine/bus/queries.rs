@@ -105,7 +105,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
             Ok(ReplyEvent::AuditReply { rows: store.audit().list(Some(session), &filter, limit.min(ROWS))? })
         }),
         Query::Costs { by } => read::read(core, client, cause, move || {
-            let rows = store.costs().by(Some(session), by)?;
+            let rows = store.costs().with_agents(session, by)?;
             let known = rows.iter().filter_map(|r| r.cost);
             let total = rows.iter().any(|r| r.cost.is_some()).then(|| known.fold(Cost(0), Cost::plus));
             Ok(ReplyEvent::CostsReply { rows, total })

@@ -99,7 +99,7 @@ impl Core {
     }
 
     /// The end of a turn that did not begin: its message was not sent. Clients that wait for its end have it.
-    pub(crate) fn no_turn(&self, cause: Option<CommandId>, status: TurnStatus, error: Option<Notice>) {
+    pub(crate) fn no_turn(&mut self, cause: Option<CommandId>, status: TurnStatus, error: Option<Notice>) {
         let event = driver::finished_event(self, status, String::new(), error);
         self.bus.publish(&self.scope_of(cause), event);
     }

@@ -64,6 +64,13 @@ impl LimitReached {
     }
 }
 
+/// Returns true for the message of a [`LimitReached::notice`] about the session: also of another process, and of another machine.
+pub fn is_used_up(message: &str) -> bool {
+    let of = LimitScope::Session.words();
+    message.contains(&format!("the budget of {of} is used up"))
+        || message.contains("its input alone costs") && message.contains(&format!("in the budget of {of}"))
+}
+
 impl Limits {
     pub fn new(budget: &Budget) -> Self {
         let cost = |usd: Option<f64>| usd.map(Cost::from_usd);
@@ -175,10 +182,17 @@ mod tests {
         let next = l.over_with(spent(1.99), Cost::from_usd(0.02)).unwrap();
         assert_eq!((next.which, next.next), (LimitScope::Session, Some(Cost::from_usd(0.02))));
         assert!(next.notice().message.contains("its input alone costs about $0.020"), "{:?}", next.notice());
+        assert!(is_used_up(&next.notice().message), "{:?}", next.notice());
+        assert!(is_used_up(&l.over(spent(2.0)).unwrap().notice().message));
+        assert!(!is_used_up(
+            "its price is not known, so the budget of this session ($5.00) cannot be enforced"
+        ));
         assert_eq!(l.over(spent(2.0)).unwrap().which, LimitScope::Session);
         l.raise(LimitScope::Session, Cost::from_usd(10.0));
         assert!(l.over(spent(2.5)).is_none());
-        assert_eq!(l.over(spent(3.0)).unwrap().which, LimitScope::Day);
+        let day = l.over(spent(3.0)).unwrap();
+        assert_eq!(day.which, LimitScope::Day);
+        assert!(!is_used_up(&day.notice().message));
         assert!(Limits::default().over(spent(1e9)).is_none());
     }
 }

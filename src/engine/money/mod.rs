@@ -10,6 +10,7 @@ use tiller_store::ModelCall;
 use crate::core::Core;
 use crate::money::allowance::Allowance;
 use crate::money::reservations::limit;
+use crate::money::spending::MissingCost;
 use crate::money::today::Today;
 
 pub(crate) mod allowance;
@@ -63,16 +64,22 @@ pub(crate) fn tier_limit(core: &Core, tier: Tier) -> Option<Cost> {
     core.services.config().budget.tiers.get(tier.word()).map(|usd| Cost::from_usd(*usd))
 }
 
-/// A hard limit that cannot be enforced for `model`, because its price is not known. Servers on this machine charge
-/// nothing.
+/// A hard limit that cannot be enforced for `model`, because its price is not known and the user did not approve it. A
+/// server on this machine charges nothing, whatever its name in the settings.
 pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: Tier) -> Option<Unpriced> {
     let config = core.services.config();
-    let limit = core.money.limits.first_hard().or_else(|| {
+    if core.money.reservations.is_approved(model) {
+        return None;
+    }
+    let of_tier = || {
         let usd = config.budget.tiers.get(tier.word())?;
         Some((format!("the tier {}", tier.word()), Cost::from_usd(*usd)))
-    });
-    let (of, limit) = limit?;
-    let local = registry::LOCALS.iter().any(|l| l.name == model.provider());
+    };
+    // A limit of the command line holds for the agents that the main one starts, too.
+    let of_agent =
+        || Some(("this agent".to_owned(), core.money.reservations.left_for(&core.identity.id).cost?));
+    let (of, limit) = core.money.limits.first_hard().or_else(of_tier).or_else(of_agent)?;
+    let local = is_local(core, model);
     let one = Usage { input: 1, output: 1, ..Usage::default() };
     let known = models::cost(&one, &model::model_info(core, model)).is_some();
     (!local && !known && !model::is_demo(core, model)).then(|| {
@@ -80,6 +87,11 @@ pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: Tier) -> Option<Unpr
         let kind = registry::builtin_kind(model.provider()).filter(|_| !listed).map(str::to_owned);
         Unpriced { model: model.clone(), of, limit, kind }
     })
+}
+
+/// Returns true when the address of a model's server is on this machine, where it charges nothing.
+fn is_local(core: &Core, model: &ModelRef) -> bool {
+    model::provider(core, model).is_ok_and(|server| server.is_local())
 }
 
 /// Why a side call (a title, a summary, a question) may not be made. It never exceeds a limit, and no question is
@@ -99,9 +111,7 @@ pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
         let why = format!("today's budget for the tier {} is used up: {limit}", tier.word());
         return Err(Notice::new(NoticeKind::Budget, why).hint("choose another model with /model"));
     }
-    if let Some(unpriced) =
-        unpriced(core, model, tier).filter(|u| !core.session.approvals.unpriced.contains(&u.model))
-    {
+    if let Some(unpriced) = unpriced(core, model, tier) {
         return Err(unpriced.notice());
     }
     if tier == Tier::Deep && !core.services.config().tiers.deep_allowed && !core.session.approvals.deep {
@@ -176,7 +186,8 @@ fn count(core: &mut Core, call: &ModelCall) {
         core.session.totals.cost = Some(core.session.totals.cost.unwrap_or_default().plus(cost));
         core.money.spent.session = core.money.spent.session.plus(cost);
     }
-    core.child_driver().charge(usage, call.cost);
+    let missing = if is_local(core, &call.model) { MissingCost::Free } else { MissingCost::Unknown };
+    core.child_driver().charge(&usage, call.cost, missing);
     crate::money::spending::limit_money(core);
 }
 

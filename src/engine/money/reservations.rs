@@ -3,16 +3,18 @@
 //! cover a call, it waits until no other reservation is open, and then runs alone. So a limit is passed by one
 //! reply at most.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use tiller_config::agents::Tier;
 
-use tiller_protocol::{AgentId, AgentLimits, Cost, Notice, NoticeKind};
+use tiller_protocol::{AgentId, AgentLimits, Cost, ModelRef, Notice, NoticeKind, Usage};
 use tokio::sync::watch;
 
+use crate::context::tokens;
 use crate::lock::lock;
 use crate::money::allowance::Allowance;
 use crate::money::budget::Spending;
+use crate::money::spending::{CallSum, MissingCost};
 
 /// Number of the changes so far that can make a refused reservation possible.
 pub(crate) type Revision = u64;
@@ -69,6 +71,13 @@ struct Accounts {
     /// What the budgets of session and day leave for all children together, from the start; `None`: no limit.
     left: Option<Cost>,
     tiers: Tiers,
+    /// Models without a known price that the user approved for this session, for all its agents.
+    approved: HashSet<ModelRef>,
+    /// The rest of the tokens and the cost of all agents, and of the cost of session and day, for which the first request of an
+    /// agent was too large: with no more than that, no agent like it is started.
+    unfit: HashMap<AgentId, [u64; 3]>,
+    /// The use of each agent and all below it since the end of its last turn.
+    unreported: HashMap<AgentId, CallSum>,
 }
 
 impl Accounts {
@@ -86,7 +95,17 @@ impl Accounts {
         account.cost = account.cost.saturating_add(cost);
     }
 
-    /// What the tier of this call has cost today.
+    /// The rest under each limit of all agents; `None`: no limit.
+    fn left_of_all(&self) -> [(Option<u64>, &'static str); 3] {
+        let left = |most: Option<u64>, used: u64| most.map(|most| most.saturating_sub(used));
+        [
+            (left(self.tree.tokens, self.tokens), "tokens of all agents"),
+            (left(self.tree.cost.map(|c| c.0), self.cost), "cost of all agents"),
+            (left(self.left.map(|c| c.0), self.cost), "cost of the session or day"),
+        ]
+    }
+
+    /// The cost of the tier of this call today.
     fn tier(&self, want: &CallEstimate) -> u64 {
         want.tier.and_then(|tier| self.tiers.spent.get(&tier)).map_or(0, |c| c.0)
     }
@@ -150,6 +169,15 @@ impl Reservations {
         self.advance();
     }
 
+    /// Records that the user lets a model without a known price run past the limits of this session.
+    pub(crate) fn approve(&self, model: ModelRef) {
+        lock(&self.inner).approved.insert(model);
+    }
+
+    pub(crate) fn is_approved(&self, model: &ModelRef) -> bool {
+        lock(&self.inner).approved.contains(model)
+    }
+
     /// Reserves the most that a call can use, in place of the agent's earlier reservation.
     pub(crate) fn reserve(&self, id: &AgentId, want: CallEstimate) -> ReservationResult {
         let mut inner = lock(&self.inner);
@@ -187,7 +215,7 @@ impl Reservations {
             (inner.left.map(|c| c.0), inner.cost, all, by_cost, "the budget of the session or day"),
             (want.tier_limit.map(|c| c.0), tier, tiers, by_cost, "today's budget for its tier"),
         ];
-        for (most, used, held, (wanted, input), what) in caps {
+        for (at, (most, used, held, (wanted, input), what)) in caps.into_iter().enumerate() {
             let Some(most) = most else { continue };
             let fits = used.saturating_add(held).saturating_add(wanted) <= most;
             if !fits && held > 0 {
@@ -195,6 +223,14 @@ impl Reservations {
                 return ReservationResult::Wait(*self.revision.borrow());
             }
             if used.saturating_add(input) > most {
+                // The limits of the agent itself are the first two.
+                if !id.is_main()
+                    && own.tokens == 0
+                    && let Some(at) = at.checked_sub(2)
+                    && let Some(unfit) = inner.unfit.entry(id.clone()).or_default().get_mut(at)
+                {
+                    *unfit = most.saturating_sub(used).max(*unfit);
+                }
                 return ReservationResult::Over(format!(
                     "{what} is too small for the input of the next request"
                 ));
@@ -237,11 +273,25 @@ impl Reservations {
             .and(cost(inner.left, inner.cost))
     }
 
-    /// Records what a child has used. [`Self::release`] ends the reservation.
-    pub(crate) fn charge(&self, id: &AgentId, tokens: u64, cost: u64) {
+    /// Records a call of an agent: against its limits, which the main agent has elsewhere, and in the sums of the agent and of all
+    /// above it. [`Self::release`] ends the reservation. `missing`: the meaning of a cost that is `None`.
+    pub(crate) fn charge(&self, id: &AgentId, usage: &Usage, cost: Option<Cost>, missing: MissingCost) {
         let mut inner = lock(&self.inner);
-        inner.today = inner.today.saturating_add(cost);
-        inner.add(id, tokens, cost);
+        let mut above = Some(id.clone());
+        while let Some(agent) = above {
+            above = agent.parent();
+            inner.unreported.entry(agent).or_default().add(id, usage, cost, missing);
+        }
+        if !id.is_main() {
+            let cost = cost.unwrap_or_default().0;
+            inner.today = inner.today.saturating_add(cost);
+            inner.add(id, tokens::of_usage(usage), cost);
+        }
+    }
+
+    /// Returns what an agent and all below it have used since the last call for that agent, the end of its last turn.
+    pub(crate) fn take_sum(&self, id: &AgentId) -> CallSum {
+        lock(&self.inner).unreported.remove(id).unwrap_or_default()
     }
 
     /// Ends the reservation of an agent: its call is over or was not made.
@@ -320,14 +370,20 @@ impl Reservations {
 
     /// Why no agent can be started: the limit that is used up; `None`: something is left.
     pub fn empty(&self) -> Option<String> {
+        let left = lock(&self.inner).left_of_all();
+        let over = left.iter().find(|(left, _)| *left == Some(0))?;
+        Some(format!("the limit is used up: {}", over.1))
+    }
+
+    /// Why no agent can be started that is like those for which `like` returns true: no more is left than was too little for the
+    /// first request of one of them.
+    pub fn too_little(&self, like: impl Fn(&AgentId) -> bool) -> Option<String> {
         let inner = lock(&self.inner);
-        let caps = [
-            (inner.tree.tokens, inner.tokens, "tokens of all agents"),
-            (inner.tree.cost.map(|c| c.0), inner.cost, "cost of all agents"),
-            (inner.left.map(|c| c.0), inner.cost, "cost of the session or day"),
-        ];
-        let over = caps.iter().find(|(most, used, _)| most.is_some_and(|m| *used >= m))?;
-        Some(format!("the limit is used up: {}", over.2))
+        let left = inner.left_of_all();
+        let alike = inner.unfit.iter().filter(|(id, _)| like(id));
+        let mut caps = alike.flat_map(|(_, unfit)| left.iter().zip(unfit));
+        let small = caps.find(|((left, _), unfit)| left.is_some_and(|left| left <= **unfit))?;
+        Some(format!("too little is left for the first request of such an agent: {}", small.0.1))
     }
 
     fn advance(&self) {

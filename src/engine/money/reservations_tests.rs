@@ -12,9 +12,15 @@ fn id(n: usize) -> AgentId {
     AgentId(format!("main/a{n}"))
 }
 
+/// A call of this many tokens.
+fn charge(reservations: &Reservations, id: &AgentId, tokens: u64, cost: u64) {
+    let usage = Usage { input: tokens, ..Usage::default() };
+    reservations.charge(id, &usage, Some(Cost(cost)), MissingCost::Unknown);
+}
+
 /// A call is over, as the engine books it.
 fn settle(reservations: &Reservations, id: &AgentId, tokens: u64, cost: u64) {
-    reservations.charge(id, tokens, cost);
+    charge(reservations, id, tokens, cost);
     reservations.release(id);
 }
 
@@ -53,6 +59,37 @@ fn limits_of_one_and_of_all_hold() {
         matches!(reservations.reserve(&id(4), want(1, 0)), ReservationResult::Over(_)),
         "a budget of zero is reached at once"
     );
+}
+
+/// Once the first request of an agent did not fit, no other agent is started with as little.
+#[test]
+fn no_agent_is_started_with_too_little_for_its_first_request() {
+    let large =
+        CallEstimate { tokens: 60, cost: 60, input_tokens: 50, input_cost: 50, ..CallEstimate::default() };
+    let limits: [fn(&Reservations, u64); 3] = [
+        |r, most| r.limit_tree(Some(most), None),
+        |r, most| r.limit_tree(None, Some(Cost(most))),
+        |r, most| r.limit_money(Some(Cost(most))),
+    ];
+    for limit in limits {
+        let reservations = Reservations::default();
+        limit(&reservations, 40);
+        let too_little = || reservations.too_little(|_| true);
+        assert_eq!(too_little(), None, "nothing is known of the first request");
+        assert!(matches!(reservations.reserve(&id(1), large), ReservationResult::Over(_)));
+        assert!(too_little().unwrap().contains("first request"), "{:?}", too_little());
+        assert_eq!(reservations.too_little(|like| *like != id(1)), None, "an agent of another model");
+        assert_eq!(reservations.empty(), None);
+        limit(&reservations, 70);
+        assert_eq!(too_little(), None);
+        assert_eq!(reservations.reserve(&id(1), large), ReservationResult::Go);
+        settle(&reservations, &id(1), 10, 10);
+        limit(&reservations, 45);
+        // A later request is larger than the first one of another agent.
+        assert!(matches!(reservations.reserve(&id(1), large), ReservationResult::Over(_)));
+        limit(&reservations, 90);
+        assert_eq!(too_little(), None);
+    }
 }
 
 /// A change between the answer and the wait ends the wait.
@@ -117,6 +154,41 @@ async fn a2_fifty_spend_at_once_and_overshoot_by_one_reply_at_most() {
     assert!((BUDGET..BUDGET + REPLY).contains(&spent), "{spent} of {BUDGET}");
 }
 
+/// The sums of the turns of each agent contain those below it, each call once.
+#[test]
+fn each_call_is_in_one_turn_of_its_agent_and_of_all_above() {
+    let reservations = Reservations::default();
+    let main = AgentId::main();
+    let (child, below) = (id(1), AgentId("main/a1/a2".into()));
+    charge(&reservations, &main, 1, 1);
+    charge(&reservations, &child, 10, 10);
+    charge(&reservations, &below, 100, 100);
+    let sum = |of: &AgentId| {
+        let sum = reservations.take_sum(of);
+        (sum.usage.input, sum.cost())
+    };
+    assert_eq!(sum(&below), (100, Some(Cost(100))));
+    assert_eq!(sum(&below), (0, None));
+    assert_eq!(sum(&child), (110, Some(Cost(110))));
+    charge(&reservations, &below, 1000, 1000);
+    assert_eq!(sum(&main), (1111, Some(Cost(1111))));
+    assert_eq!(sum(&child), (1000, Some(Cost(1000))));
+    assert_eq!(reservations.spent().session, Cost(1110), "the limits of the main agent are elsewhere");
+    // A cost that is missing: of a local server, of a program that reports it later, of a model without a price.
+    let usage = Usage { input: 1, ..Usage::default() };
+    charge(&reservations, &main, 1, 5);
+    reservations.charge(&child, &usage, None, MissingCost::Free);
+    assert_eq!(sum(&main), (2, Some(Cost(5))));
+    reservations.charge(&child, &usage, None, MissingCost::Later);
+    reservations.charge(&child, &usage, Some(Cost(7)), MissingCost::Later);
+    assert_eq!(sum(&main), (2, Some(Cost(7))));
+    for missing in [MissingCost::Later, MissingCost::Unknown] {
+        charge(&reservations, &main, 1, 5);
+        reservations.charge(&child, &usage, None, missing);
+        assert_eq!(sum(&main), (2, None), "{missing:?}");
+    }
+}
+
 proptest! {
     /// In any order of reservations and settlements, the main agent's too, no limit of money is passed by more than one
     /// reply, and no agent waits while no reservation is open.
@@ -137,7 +209,7 @@ proptest! {
                 // As it is booked: tier, session, then what was taken out is free.
                 reservations.paid(TIERS[tier], Cost(REPLY));
                 tiers[tier] += REPLY;
-                if n == 0 { mains += REPLY } else { reservations.charge(&who(n), 10, REPLY) }
+                if n == 0 { mains += REPLY } else { charge(&reservations, &who(n), 10, REPLY) }
                 reservations.limit_money(Some(Cost(session.saturating_sub(mains + reservations.spent().session.0))));
                 reservations.release(&who(n));
                 continue;
@@ -162,7 +234,7 @@ proptest! {
         }
         for (n, tier) in open {
             tiers[tier] += REPLY;
-            if n == 0 { mains += REPLY } else { reservations.charge(&who(n), 10, REPLY) }
+            if n == 0 { mains += REPLY } else { charge(&reservations, &who(n), 10, REPLY) }
         }
         let all = mains + reservations.spent().session.0;
         prop_assert!(all < session + REPLY || session == 0 && all == 0, "{all} of {session}");

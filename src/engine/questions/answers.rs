@@ -95,7 +95,7 @@ pub(crate) fn answered(core: &mut Core, about: About, reply: Result<AskReply, St
         }
         About::Unpriced { turn } if core.is_live(turn) => {
             if yes.is_some() {
-                core.session.approvals.unpriced.insert(core.session.model.clone());
+                core.money.reservations.approve(core.session.model.clone());
             } else if let Some(unpriced) = money::unpriced(core, &core.session.model, model::tier(core)) {
                 let status = tiller_protocol::event::TurnStatus::Limit;
                 let stop = Prepared::Stop { status, notice: unpriced.notice() };

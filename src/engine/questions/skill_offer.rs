@@ -69,14 +69,15 @@ fn count(core: &mut Core, turn: &RunningTurn, status: TurnStatus) {
     let own = turn.record.skills.iter().filter(|name| known(name) && !named.contains(&name.as_str()));
     let own = own.map(|name| (name.clone(), SkillUseKind::Agent));
     let session = core.session.id;
+    let sum = turn.end.sum.clone().unwrap_or_default();
     let row = |(skill, kind)| SkillUse {
         skill,
         session,
         kind,
         done: status == TurnStatus::Done,
         checked: turn.record.checked,
-        cost: turn.spent.cost(),
-        tokens: turn.spent.usage.context().saturating_add(turn.spent.usage.output),
+        cost: sum.cost(),
+        tokens: sum.usage.context().saturating_add(sum.usage.output),
     };
     let rows: Vec<SkillUse> = person.take(SKILLS).chain(own).map(row).collect();
     core.turn.uses_skills = !rows.is_empty();

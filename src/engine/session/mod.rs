@@ -131,8 +131,6 @@ pub(crate) struct Totals {
 pub(crate) struct Approvals {
     /// The deep tier.
     pub(crate) deep: bool,
-    /// Models without a price, whatever the budget.
-    pub(crate) unpriced: HashSet<ModelRef>,
 }
 
 /// The entries that requests are made of, in the order of the path.

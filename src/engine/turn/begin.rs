@@ -17,7 +17,7 @@ use crate::core::saves::Then;
 use crate::core::services::Human;
 use crate::prompts::message_commands::held::HeldMessage;
 use crate::prompts::message_commands::waiting;
-use crate::turn::part::{Deltas, RunningTurn, TurnCalls, TurnEnd, TurnSpending, TurnTasks};
+use crate::turn::part::{Deltas, RunningTurn, TurnCalls, TurnEnd, TurnTasks};
 use crate::turn::record::TurnRecord;
 use crate::turn::{CallResult, Input, ToolTable, Turn, TurnLimits};
 
@@ -101,7 +101,6 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
         since: core.services.clock.now(),
         tasks: TurnTasks::default(),
         calls: TurnCalls { args, ..TurnCalls::default() },
-        spent: TurnSpending::default(),
         deltas: Deltas::new(&core.services.redaction),
         deferred_check: None,
         end: TurnEnd::default(),

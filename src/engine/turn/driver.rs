@@ -16,7 +16,7 @@ use futures_util::FutureExt;
 use serde_json::json;
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{
-    AskBody, Block, Cost, EntryBody, EventBody, HookEvent, Notice, StopReason, ToolOutcome, Usage,
+    AskBody, Block, Cost, EntryBody, EventBody, HookEvent, Notice, StopReason, ToolOutcome,
 };
 use tiller_provider::{ProviderError, transport::retry};
 use tiller_store::ModelCall;
@@ -228,9 +228,6 @@ fn spend(core: &mut Core, used: &ReplyUsage) -> ModelCall {
     }
     let call = money::book(core, &model, tier, usage);
     core.money.reservations.release(&core.identity.id);
-    if let Some(live) = &mut core.turn.live {
-        live.spent.add(&usage, call.cost);
-    }
     money::tell_budget(core);
     call
 }
@@ -347,15 +344,18 @@ fn ending_note(core: &Core, status: TurnStatus, notice: Option<&Notice>) -> Opti
     }
 }
 
+/// The event of the end of a turn. Its usage and cost are those of all calls since the end of the turn before it: of this agent, of
+/// those below it, and beside the conversation, so that the turns of a session add up to all that it has used.
 pub(crate) fn finished_event(
-    core: &Core,
+    core: &mut Core,
     status: TurnStatus,
     text: String,
     error: Option<Notice>,
 ) -> EventBody {
-    let (usage, cost) = match &core.turn.live {
-        Some(live) => (live.spent.usage, live.spent.cost()),
-        None => (Usage::default(), None),
-    };
-    EventBody::Turn(TurnEvent::TurnFinished { status, text, usage, cost_usd: cost.map(Cost::usd), error })
+    let (reservations, id) = (&core.money.reservations, &core.identity.id);
+    let live = core.turn.live.as_mut();
+    let sum = live.map(|l| l.end.sum.get_or_insert_with(|| reservations.take_sum(id)).clone());
+    let sum = sum.unwrap_or_default();
+    let cost_usd = sum.cost().map(Cost::usd);
+    EventBody::Turn(TurnEvent::TurnFinished { status, text, usage: sum.usage, cost_usd, error })
 }

@@ -5,13 +5,14 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{Cost, EntryId, ModelRef, Notice, SessionId, Time, Usage};
+use tiller_protocol::{EntryId, ModelRef, Notice, SessionId, Time};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::EventScope;
 use crate::context::clean::Stream;
 use crate::core::services::Redaction;
+use crate::money::spending::CallSum;
 use crate::prompts::message_commands::held::HeldMessage;
 use crate::turn::record::TurnRecord;
 use crate::turn::{Input, Turn};
@@ -49,7 +50,6 @@ pub(crate) struct RunningTurn {
     pub(crate) since: Time,
     pub(crate) tasks: TurnTasks,
     pub(crate) calls: TurnCalls,
-    pub(crate) spent: TurnSpending,
     pub(crate) deltas: Deltas,
     /// A check of budget and context that waits until saving works again, or until the budget allows it: its
     /// `may_compact`.
@@ -93,28 +93,6 @@ pub(crate) struct RunningCall {
     pub(crate) act: String,
 }
 
-/// What the turn used. Failed requests are included.
-#[derive(Default)]
-pub(crate) struct TurnSpending {
-    pub(crate) usage: Usage,
-    cost: Option<Cost>,
-    unpriced: bool,
-}
-
-impl TurnSpending {
-    /// Adds one request; `cost` is `None` when its model has no price.
-    pub(crate) fn add(&mut self, usage: &Usage, cost: Option<Cost>) {
-        self.usage.add(usage);
-        self.cost = cost.map(|c| self.cost.unwrap_or_default().plus(c)).or(self.cost);
-        self.unpriced |= cost.is_none();
-    }
-
-    /// The cost of all requests; `None` when one of them has no price.
-    pub(crate) fn cost(&self) -> Option<Cost> {
-        self.cost.filter(|_| !self.unpriced)
-    }
-}
-
 /// How the turn ends, or ended.
 #[derive(Default)]
 pub(crate) struct TurnEnd {
@@ -125,6 +103,8 @@ pub(crate) struct TurnEnd {
     /// Text of the last reply.
     pub(crate) text: String,
     pub(crate) notice: Option<Notice>,
+    /// Its use and that of the agents below it, once this is reported.
+    pub(crate) sum: Option<CallSum>,
 }
 
 /// Text and thinking on their way to the screen. The end of a text is withheld while it may be the beginning of a secret.

@@ -80,9 +80,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         let stop = Prepared::Stop { status: TurnStatus::Limit, notice };
         return core.turn.inputs.push_back(Input::Prepared(stop));
     }
-    if let Some(unpriced) = money::unpriced(core, &core.session.model, tier)
-        .filter(|u| !core.session.approvals.unpriced.contains(&u.model))
-    {
+    if let Some(unpriced) = money::unpriced(core, &core.session.model, tier) {
         if core.services.user.human == Human::Absent {
             let stop = Prepared::Stop { status: TurnStatus::Limit, notice: unpriced.notice() };
             return core.turn.inputs.push_back(Input::Prepared(stop));

@@ -1,7 +1,7 @@
 //! Classifies how a run ended.
 
 use super::super::adapter::Adapter;
-use super::super::event::{Ending, Status};
+use super::super::event::{CUT_OFF, Ending, Status};
 use super::super::run::Run;
 use super::client::RequestFailure;
 use super::session;
@@ -22,7 +22,7 @@ pub(super) fn judge(
             "end_turn" => (Status::Done, String::new()),
             "cancelled" => (Status::Cancelled, "stopped".into()),
             "refusal" => (Status::Failed, "it refused to continue".into()),
-            "max_tokens" => (Status::Failed, "its answer was cut off at its token limit".into()),
+            "max_tokens" => (Status::Failed, CUT_OFF.into()),
             "max_turn_requests" => (Status::Failed, "it used up its requests for one turn".into()),
             other => (Status::Failed, format!("it stopped for an unknown reason: {other}")),
         },

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tiller_protocol::{Cost, Usage};
 
 use super::{Records, TurnReport};
-use crate::event::{AgentEvent, FileDiff};
+use crate::event::{AgentEvent, CUT_OFF, FileDiff};
 use crate::tools;
 
 #[derive(Default)]
@@ -136,7 +136,8 @@ impl Claude {
             if let Some(text) = text {
                 self.report.text = text.to_owned();
             }
-            self.report.over = Some(Ok(()));
+            let cut = record["stop_reason"] == "max_tokens";
+            self.report.over = Some(if cut { Err(CUT_OFF.into()) } else { Ok(()) });
         }
     }
 }

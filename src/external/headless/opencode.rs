@@ -5,7 +5,7 @@ use tiller_protocol::ToolVerb;
 use tiller_protocol::{Cost, Usage};
 
 use super::{Records, TurnReport};
-use crate::event::AgentEvent;
+use crate::event::{AgentEvent, CUT_OFF};
 use crate::tools;
 
 #[derive(Default)]
@@ -63,11 +63,11 @@ impl Records for Opencode {
                 out.push(AgentEvent::Usage { usage, cost: part["cost"].as_f64().map(Cost::from_usd) });
                 out.push(AgentEvent::Context { used: usage.context(), window: None });
                 // Any other reason than another round of tools is the end of the turn.
-                if part["reason"] != "tool-calls" {
-                    self.report.over = Some(Ok(()));
-                } else {
-                    self.report.over = None;
-                }
+                self.report.over = match part["reason"].as_str() {
+                    Some("tool-calls") => None,
+                    Some("length") => Some(Err(CUT_OFF.into())),
+                    _ => Some(Ok(())),
+                };
             }
             "error" => {
                 let error = &record["error"];

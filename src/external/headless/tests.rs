@@ -2,6 +2,7 @@ use tiller_tool::shell::Host;
 
 use super::*;
 use crate::adapter::Adapters;
+use crate::event::CUT_OFF;
 use crate::fake::{Fake, TIMEOUT, all};
 use crate::{Receipt, Resume, StartError, start};
 
@@ -43,6 +44,23 @@ fn what_the_real_programs_said_is_understood() {
         let told = records.report(Some(0));
         assert!(matches!(told.over, Some(Ok(()))), "{name}: {told:?}");
         insta::assert_snapshot!(name, format!("{}\n=> {}", lines(&said), told.text));
+    }
+}
+
+/// An answer that a limit cut off is not done.
+#[test]
+fn an_answer_that_was_cut_off_is_a_failure_where_the_program_says_so() {
+    let all = Adapters::new(&[]);
+    for (name, text, end, cut) in [
+        ("claude", include_str!("fixtures/claude.out"), "\"end_turn\"", "\"max_tokens\""),
+        ("opencode", include_str!("fixtures/opencode.out"), "\"reason\":\"stop\"", "\"reason\":\"length\""),
+    ] {
+        let mut records = reader(all.get(name).unwrap().headless.as_ref().unwrap(), Usage::default());
+        let text = text.replace(end, cut);
+        assert!(text.contains(cut), "{name}");
+        text.lines().for_each(|l| records.line(l, &mut Vec::new()));
+        let told = records.report(Some(0));
+        assert_eq!(told.over, Some(Err(CUT_OFF.to_owned())), "{name}");
     }
 }
 

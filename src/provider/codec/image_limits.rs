@@ -17,7 +17,8 @@ pub(crate) struct ImageLimits {
     pub(crate) many: (usize, u32),
 }
 
-/// Images are left out in steps of this size, so that the beginning of a request seldom changes.
+/// Images are left out in steps of this size, or of half the limit where that is less, so that the beginning of a request seldom
+/// changes.
 const STEP: usize = 10;
 
 /// The parts of a message other than a reply.
@@ -76,6 +77,32 @@ impl ImageLimits {
                 && (rest <= count || !large[from..].contains(&true))
         };
         let all = images.len();
-        (0..all).step_by(STEP).chain(0..=all).find(|from| fits(*from)).unwrap_or(all)
+        (0..all)
+            .step_by(STEP.min(self.count / 2).max(1))
+            .chain(0..=all)
+            .find(|from| fits(*from))
+            .unwrap_or(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Under each limit, about as many images are sent as may be, and the beginning of the request seldom changes.
+    #[test]
+    fn images_are_left_out_in_steps_that_fit_the_limit() {
+        for count in [1, 2, 5, 8, 10, 20, 30, 100] {
+            let limits = ImageLimits { count, bytes: usize::MAX, many: (usize::MAX, 0) };
+            let step = STEP.min(count / 2).max(1);
+            let left_out: Vec<usize> = (0..=4 * count).map(|n| limits.too_many(&vec!["x"; n])).collect();
+            for (n, out) in left_out.iter().enumerate() {
+                let sent = n - out;
+                assert!(sent <= count && (*out == 0 || sent + step > count), "{count}: {sent} of {n}");
+                assert!(n > count || *out == 0, "{count}: {out} of {n}");
+            }
+            let changes = left_out.windows(2).filter(|two| two[0] != two[1]).count();
+            assert!(changes <= (3 * count).div_ceil(step), "{count}: {changes}");
+        }
     }
 }

@@ -17,8 +17,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
+use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tiller_config::schema::{ModelInfo, Timeouts};
+use tiller_http::is_local;
 
 use crate::codec::chunk::Chunk;
 use crate::codec::request::Request;
@@ -146,6 +148,10 @@ impl WireProvider {
 impl Provider for WireProvider {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn is_local(&self) -> bool {
+        Url::parse(&self.base).is_ok_and(|url| is_local(&url))
     }
 
     async fn stream(&self, request: Request) -> Result<ChunkStream, ProviderError> {

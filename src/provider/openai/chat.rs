@@ -38,6 +38,8 @@ fn dialect(base: &str) -> Dialect {
         Dialect::OpenRouter
     } else if base.starts_with("https://api.mistral.ai") {
         Dialect::Mistral
+    } else if base.starts_with("https://api.groq.com/") {
+        Dialect::Groq
     } else {
         Dialect::Compatible
     }
@@ -51,6 +53,8 @@ pub(crate) enum Dialect {
     OpenRouter,
     /// Accepts only ids of nine letters and digits.
     Mistral,
+    /// Accepts few images.
+    Groq,
     /// Any other server.
     Compatible,
 }
@@ -63,13 +67,34 @@ pub(crate) struct OpenAiChat {
 
 impl OpenAiChat {
     fn rules(&self) -> Rules {
+        self.dialect.rules()
+    }
+}
+
+impl Dialect {
+    /// The limits of the server. Images: a router hands them on to vendors of other formats, so the strictest of these hold; other servers
+    /// publish some tens of images and some MB of them together, and what one of them refuses is learned.
+    fn rules(self) -> Rules {
+        let (image_bytes, image_side, image_limits) = match self {
+            Self::OpenAi => {
+                (20, u32::MAX, ImageLimits { count: 500, bytes: fit::mib(40), many: (usize::MAX, 0) })
+            }
+            Self::OpenRouter => {
+                (5, 8_000, ImageLimits { count: 100, bytes: fit::mib(24), many: (20, 2_000) })
+            }
+            Self::Mistral => {
+                (10, 10_000, ImageLimits { count: 8, bytes: fit::mib(40), many: (usize::MAX, 0) })
+            }
+            Self::Groq => (4, 5_000, ImageLimits { count: 5, bytes: fit::mib(4), many: (usize::MAX, 0) }),
+            Self::Compatible => (5, 8_000, ImageLimits { count: 30, bytes: fit::mib(10), many: (20, 2_000) }),
+        };
         Rules {
-            id: if self.dialect == Dialect::Mistral { fit::id_9 } else { fit::id_40 },
+            id: if self == Self::Mistral { fit::id_9 } else { fit::id_40 },
             calls: 128,
             images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
-            image_bytes: fit::mib(20),
-            image_side: u32::MAX,
-            image_limits: ImageLimits { count: 500, bytes: fit::mib(40), many: (usize::MAX, 0) },
+            image_bytes: fit::mib(image_bytes),
+            image_side,
+            image_limits,
         }
     }
 }

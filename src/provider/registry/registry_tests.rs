@@ -1,6 +1,9 @@
 use std::time::Duration;
 
+use tiller_protocol::Part;
+
 use super::*;
+use crate::codec::request::{ChatMessage, Request};
 
 fn made(toml: &str, env: &[(&str, &str)]) -> Providers {
     let config: Config = toml::from_str(toml).unwrap();
@@ -233,4 +236,74 @@ async fn probing_only_connects() {
     p.accept(&open);
     assert_eq!(p.get("vllm").unwrap().models().await.unwrap(), ["m"]);
     assert_eq!(server.requests()[0].header("authorization"), None);
+}
+
+/// The base64 text of a PNG of this many pixels a side and about this many bytes.
+fn png(side: u32, bytes: usize) -> String {
+    let mut head = vec![0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13];
+    head.extend(b"IHDR");
+    head.extend(side.to_be_bytes());
+    head.extend(side.to_be_bytes());
+    head.extend([8, 6, 0, 0, 0, 0, 0, 0, 0, 0]);
+    head.truncate(30);
+    head.resize(bytes.max(30) / 3 * 3, 0);
+    base64(&head)
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |three: &[u8]| {
+        let bits = three.iter().fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte));
+        [18, 12, 6, 0].map(|shift| char::from(LETTERS[bits >> shift & 63]))
+    };
+    bytes.chunks(3).flat_map(group).collect()
+}
+
+/// Every format, and every server of the chat format, caps the number of images, their total size, and the size of each one; the
+/// newest stay, and a text stands in the place of the others.
+#[test]
+fn images_are_capped_for_every_format_and_server() {
+    // kind, address, images, MB of all, MB of one
+    let table = [
+        ("anthropic", "http://127.0.0.1:9", 100, 24, 5),
+        ("openai-responses", "http://127.0.0.1:9/v1", 500, 40, 20),
+        ("gemini", "http://127.0.0.1:9", 3_000, 15, 15),
+        ("openai-chat", "https://api.openai.com/v1", 500, 40, 20),
+        ("openai-chat", "https://openrouter.ai/api/v1", 100, 24, 5),
+        ("openai-chat", "https://api.mistral.ai/v1", 8, 40, 10),
+        ("openai-chat", "https://api.groq.com/openai/v1", 5, 4, 4),
+        ("openai-chat", "http://127.0.0.1:8000/v1", 30, 10, 5),
+        ("openai-chat", "https://api.example.com/v1", 30, 10, 5),
+    ];
+    for (kind, base, count, total, single) in table {
+        let toml = format!("[providers.x]\nkind = \"{kind}\"\nbase_url = \"{base}\"\napi_key_env = \"K\"");
+        let provider = made(&toml, &[("K", "k")]).get("x").unwrap();
+        let body = |images: Vec<String>| {
+            let last = images.last().unwrap().clone();
+            let part = |data| Part::Image { media_type: "image/png".into(), data };
+            let content = images.into_iter().map(part).collect();
+            let request = Request {
+                model: "m".into(),
+                system: "s".into(),
+                tools: Vec::new().into(),
+                messages: vec![ChatMessage::User { content }].into(),
+                max_output: None,
+                effort: crate::Effort::Default,
+                cache_key: String::new(),
+            };
+            let text = String::from_utf8(provider.body(&request)).unwrap();
+            let (left, kept) = (text.matches("[image left out").count(), text.contains(&last));
+            (text.len(), left, kept)
+        };
+        let small = |n: usize| (0..n).map(|n| png(8, 30 + 3 * (n % 9))).collect::<Vec<_>>();
+        let (_, left, kept) = body(small(count + 1));
+        assert!((1..=10).contains(&left) && kept, "{base} {kind}: {left} of {} left out", count + 1);
+        assert_eq!(body(small(count)).1, 0, "{base} {kind}");
+        let megabyte = || png(8, 770_000);
+        let (size, left, kept) = body((0..total + 2).map(|_| megabyte()).collect());
+        assert!(left > 0 && kept, "{base} {kind}");
+        assert!(size <= (total << 20) + 20_000, "{base} {kind}: {size} bytes");
+        let (size, left, _) = body(vec![png(8, (single << 20) * 3 / 4 + 999)]);
+        assert!(left == 1 && size < 20_000, "{base} {kind}: {size}");
+    }
 }

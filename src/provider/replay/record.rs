@@ -135,6 +135,10 @@ impl Provider for Recorder {
         self.inner.name()
     }
 
+    fn is_local(&self) -> bool {
+        self.inner.is_local()
+    }
+
     async fn stream(&self, request: Request) -> Result<ChunkStream, ProviderError> {
         let Plain { model, head, messages } = plain(&request, &self.redact);
         let n = {

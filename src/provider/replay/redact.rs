@@ -92,6 +92,10 @@ impl Provider for MaskedProvider {
         self.inner.name()
     }
 
+    fn is_local(&self) -> bool {
+        self.inner.is_local()
+    }
+
     async fn stream(&self, request: Request) -> Result<ChunkStream, ProviderError> {
         let redact = self.redact.clone();
         match self.inner.stream(request).await {

@@ -65,6 +65,14 @@ pub(crate) fn insert(conn: &Connection, session: SessionId, call: &ModelCall, da
     Ok(())
 }
 
+/// Highest first; days: newest first.
+fn sort(rows: &mut [CostRow], by: CostBy) {
+    match by {
+        CostBy::Day => rows.sort_by(|a, b| b.key.cmp(&a.key)),
+        CostBy::Agent | CostBy::Model => rows.sort_by(|a, b| b.cost.cmp(&a.cost).then(a.key.cmp(&b.key))),
+    }
+}
+
 impl Costs<'_> {
     /// Records a call on its own. (Usually part of an [`crate::Append`].)
     pub fn record(&self, session: SessionId, call: ModelCall) -> Ticket<()> {
@@ -134,11 +142,32 @@ impl Costs<'_> {
             Ok(groups)
         })?;
         let mut rows = rows;
-        match by {
-            CostBy::Day => rows.reverse(),
-            CostBy::Agent | CostBy::Model => rows.sort_by(|a, b| b.cost.cmp(&a.cost).then(a.key.cmp(&b.key))),
-        }
+        sort(&mut rows, by);
         Ok(rows)
+    }
+
+    /// Costs of a session and of all its agents, at any depth, grouped as by [`Self::by`].
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn with_agents(&self, session: SessionId, by: CostBy) -> Result<Vec<CostRow>> {
+        let mut sums: Vec<CostRow> = Vec::new();
+        for id in std::iter::once(session).chain(self.store.agents().sessions_below(session)?) {
+            for row in self.by(Some(id), by)? {
+                match sums.iter_mut().find(|sum| sum.key == row.key) {
+                    Some(sum) => {
+                        sum.calls += row.calls;
+                        sum.unpriced += row.unpriced;
+                        sum.estimated += row.estimated;
+                        sum.usage.add(&row.usage);
+                        sum.cost = row.cost.map(|c| sum.cost.unwrap_or_default().plus(c)).or(sum.cost);
+                    }
+                    None => sums.push(row),
+                }
+            }
+        }
+        sort(&mut sums, by);
+        Ok(sums)
     }
 
     /// The spending of one session.

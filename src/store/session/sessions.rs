@@ -1,5 +1,7 @@
 //! Sessions: creating, finding, naming and archiving.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{Cost, EntryId, ModelRef, Op, Profile, SessionId, SessionSummary, Time};
@@ -96,6 +98,25 @@ fn from_row(row: &Row<'_>, judge: &LivenessCheck) -> rusqlite::Result<SessionRow
         spawned_by: row.get::<_, Option<Uuid>>(13)?.map(EntryId),
         trashed: row.get::<_, Option<i64>>(14)?.map(Time),
     })
+}
+
+/// Adds the cost of their agents, at any depth, to those of the sessions.
+fn with_agents(conn: &Connection, sessions: &mut [SessionSummary]) -> Result<()> {
+    let mut statement = conn.prepare_cached(
+        "SELECT a.root, c.cost FROM agents a JOIN sessions c ON c.id = a.session WHERE c.cost IS NOT NULL",
+    )?;
+    let mut sums: HashMap<Uuid, Cost> = HashMap::new();
+    for row in statement.query_map([], |row| Ok((row.get::<_, Uuid>(0)?, row.get::<_, i64>(1)?)))? {
+        let (root, cost) = row?;
+        let sum = sums.entry(root).or_default();
+        *sum = sum.plus(Cost(uncount(cost)));
+    }
+    for session in sessions {
+        if let Some(agents) = sums.get(&session.id.0) {
+            session.cost = Some(session.cost.unwrap_or_default().plus(*agents));
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn must_exist(conn: &Connection, id: SessionId) -> Result<()> {
@@ -212,6 +233,7 @@ impl Sessions<'_> {
                     break;
                 }
             }
+            with_agents(conn, &mut found)?;
             Ok(found)
         })
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 use serde_json::{Value, json};
-use tiller_http::{PostError, client, post};
+use tiller_http::{PostError, client, is_local, post};
 use tiller_protocol::{Access, Cost, ModelRef, Usage};
 
 use super::words;
@@ -140,9 +140,18 @@ impl Endpoint {
         self.address("").ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
     }
 
-    /// What a request like this is likely to cost.
+    /// Returns the likely cost of such a request.
     pub(super) fn likely(&self, usage: &Usage) -> Option<Cost> {
-        self.prices.cost(usage)
+        self.charged().cost(usage)
+    }
+
+    /// Returns its prices: nothing for a server on this machine without a price in the settings.
+    fn charged(&self) -> Prices {
+        let local = || self.address("").is_ok_and(|url| is_local(&url));
+        match self.prices == Prices::default() && local() {
+            true => Prices { each: Some(0.0), ..Prices::default() },
+            false => self.prices,
+        }
     }
 
     /// Sends one request, within the budget. `estimate`: its tokens, counted where the server counts none. `section`:
@@ -210,7 +219,7 @@ impl Endpoint {
                 usage: Usage { estimated: true, ..estimate },
                 cost: None,
             },
-            prices: self.prices,
+            prices: self.charged(),
             refused: false,
         };
         let key = self.key.as_ref().map(|key| key.0.as_str());

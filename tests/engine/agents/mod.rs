@@ -10,6 +10,7 @@ pub(crate) mod figures;
 pub(crate) mod files;
 pub(crate) mod goals;
 pub(crate) mod late_files;
+pub(crate) mod ledger;
 pub(crate) mod races;
 pub(crate) mod reuse;
 pub(crate) mod skill_offer;

@@ -122,7 +122,7 @@ fn server(shape: Shape, window: u64, seen: Arc<Mutex<Seen>>) -> Arc<Fake> {
             }
             Shape::Words(kb, rounds) if round < rounds => {
                 let mut steps = words(0, &"I think. ".repeat(kb * 111));
-                let args = json!({"path": "long.txt", "offset": 1 + round, "limit": 1});
+                let args = json!({"path": "long.txt", "start": 1 + round, "end": 1 + round});
                 steps.extend(calls(&[(&id(0), "read_file", args)]).split_off(2));
                 steps
             }

@@ -17,6 +17,14 @@ p=$(cat)
 echo "$p $*" >>"HERE/log"
 case $p in *spend*) echo '{"type":"agent_changed","agent":"main","view":{"id":"a1","cost":300000}}' ;; esac
 case $p in wait*) while [ -d "HERE" ] && [ ! -e "HERE/go" ]; do sleep 0.05; done ;; esac
+case "$p $*" in poor*--max-cost=0.[0-4]*)
+  echo '{"type":"turn_finished","agent":"main","status":"limit","text":"","usage":{},"cost_usd":null,"error":{"kind":"budget","message":"the next request was not sent: its input alone costs about $0.50, and $0.00 of $0.40 in the budget of this session is already spent"}}'
+  exit 4 ;;
+esac
+case "$p $*" in half*--max-cost=1.0*)
+  echo '{"type":"turn_finished","agent":"main","status":"limit","text":"half of it","usage":{"input":9},"cost_usd":0.9,"error":{"kind":"budget","message":"the budget of this session is used up: $0.90 of $0.90"}}'
+  exit 4 ;;
+esac
 case $p in fail*) echo "no such model" >&2; exit 2 ;; esac
 printf '{"type":"turn_finished","agent":"main","status":"done","text":"%s","usage":{},"cost_usd":0.4}\n' "$(printf %s "$p" | tr -d '"')"
 "#;
@@ -246,11 +254,11 @@ fn the_cost_of_an_interrupted_attempt_counts() {
     assert!(out.code == Some(130) && out.stdout.contains("0 done, 0 failed, 1 left; $0.30"), "{out:?}");
     bench.go();
     let out = bench.batch(&["--max-cost", "2"]);
-    assert!(out.code == Some(0) && out.stdout.contains("1 done, 0 failed, 0 left; $1.00"), "{out:?}");
+    assert!(out.code == Some(0) && out.stdout.contains("1 done, 0 failed, 0 left; $0.70"), "{out:?}");
     assert!(bench.log()[0].contains("--max-cost=1.700000 -"), "{:?}", bench.log());
-    assert_eq!(bench.results()[0]["cost_usd"], 1.0);
+    assert_eq!(bench.results()[0]["cost_usd"], 0.7);
     let out = bench.batch(&["--max-cost", "2"]);
-    assert!(out.stdout.contains("; $1.00"), "it is not counted twice: {out:?}");
+    assert!(out.stdout.contains("; $0.70"), "it is not counted twice: {out:?}");
 }
 
 /// Each case has a part of the money as its own limit; what is left over is for the next ones.
@@ -266,6 +274,66 @@ fn all_cases_together_keep_to_the_budget() {
     let out = bench.batch(&["--max-cost", "5"]);
     assert!(out.code == Some(0) && out.stdout.contains("4 done"), "{out:?}");
     assert!(bench.log()[3].contains("--max-cost=3.800000 -"), "{:?}", bench.log());
+}
+
+/// A share that is too small for one request is not handed out again: the case gets a larger one, or is not run.
+#[test]
+fn cases_for_which_the_money_does_not_suffice_are_not_run() {
+    let bench = Bench::new(&["poor a", "poor b", "poor c"]);
+    let out = bench.batch(&["--jobs", "3", "--max-cost", "1.00"]);
+    assert_eq!(out.code, Some(4), "{out:?}");
+    assert!(out.stdout.contains("3 cases: 2 done, 0 failed, 1 left; $0.80"), "{out:?}");
+    assert!(
+        out.stderr.contains("does not suffice for 1 of the cases") && out.stderr.contains("not run: "),
+        "{out:?}"
+    );
+    assert!(bench.results().len() == 2 && bench.results().iter().all(|r| r["status"] == "done"), "{out:?}");
+    let tries = bench.log().len();
+    let out = bench.batch(&["--jobs", "3", "--max-cost", "1.00"]);
+    assert!(out.code == Some(4) && out.stdout.contains("2 done, 0 failed, 1 left; $0.80"), "{out:?}");
+    assert!(bench.log().len() <= tries + 1, "{:?}", bench.log());
+    let out = bench.batch(&["--jobs", "3", "--max-cost", "5"]);
+    assert!(
+        out.code == Some(0) && out.stdout.contains("3 cases: 3 done, 0 failed, 0 left; $1.20"),
+        "{out:?}"
+    );
+}
+
+/// A case that used up its share in the middle has no result either, and what it cost counts.
+#[test]
+fn a_case_that_the_money_of_the_batch_cut_off_goes_on_later() {
+    let bench = Bench::new(&["half a"]);
+    let out = bench.batch(&["--max-cost", "1.00"]);
+    assert!(out.code == Some(4) && out.stdout.contains("0 done, 0 failed, 1 left; $0.90"), "{out:?}");
+    assert!(bench.results().is_empty(), "{out:?}");
+    let out = bench.batch(&["--max-cost", "5"]);
+    assert!(out.code == Some(0) && out.stdout.contains("1 done, 0 failed, 0 left; $1.30"), "{out:?}");
+    assert!(bench.log().iter().any(|line| line.contains("--max-cost=4.100000")), "{:?}", bench.log());
+    // The limit of the case itself is a result.
+    let bench = Bench::new(&[]);
+    let case = json!({"id": "own", "prompt": "half", "max_cost": 1.0});
+    bench.place.file("cases.jsonl", &(case.to_string() + "\n"));
+    let out = bench.batch(&["--max-cost", "5"]);
+    assert!(out.code == Some(1) && out.stdout.contains("0 done, 1 failed, 0 left; $0.90"), "{out:?}");
+}
+
+/// One case that needs more than there is does not hold up the others, and one that was cut off goes on with the rest.
+#[test]
+fn a_costly_case_does_not_hold_up_the_others() {
+    let bench = Bench::new(&["poor a", "b", "c"]);
+    let out = bench.batch(&["--jobs", "1", "--max-cost", "0.49"]);
+    assert_eq!(out.code, Some(4), "{out:?}");
+    assert!(out.stdout.contains("3 cases: 2 done, 0 failed, 1 left"), "{out:?}");
+    assert_eq!(bench.ran(), ["b", "c", "poor a"]);
+    let bench = Bench::new(&["half a", "b"]);
+    let out = bench.batch(&["--jobs", "2", "--max-cost", "2.00"]);
+    assert_eq!(out.code, Some(4), "{out:?}");
+    assert!(out.stdout.contains("1 done, 0 failed, 1 left"), "{out:?}");
+    assert!(out.stderr.contains("half-a cut off, without a result: "), "{out:?}");
+    let bench = Bench::new(&["half a", "b", "c", "d"]);
+    let out = bench.batch(&["--jobs", "4", "--max-cost", "4.00"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stdout.contains("4 done, 0 failed, 0 left; $2.50"), "{out:?}");
 }
 
 /// A program for `sbatch` and `squeue`: jobs are processes of this machine. With a file `kill`, submitting kills the batch
@@ -312,6 +380,27 @@ fn slurm_runs_each_case_once_even_when_the_batch_dies_while_it_submits() {
     assert_eq!(bench.ran(), ["a", "fail c", "wait b"], "the one that was left in the queue went on");
     let results = bench.results();
     assert!(results[1]["error"] == "no such model" && results[1]["exit"] == 2, "{results:?}");
+}
+
+/// A job whose share did not suffice is submitted anew, with all of its state set aside: also after a kill at any moment.
+#[test]
+fn a_job_for_which_the_money_did_not_suffice_is_submitted_again() {
+    let mut bench = Bench::new(&["poor a", "b"]);
+    slurm(&mut bench);
+    let out = bench.batch(&["--launcher", "slurm", "--jobs", "2", "--max-cost", "0.95"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stdout.contains("2 cases: 2 done, 0 failed, 0 left; $0.80"), "{out:?}");
+    assert_eq!(bench.ran(), ["b", "poor a", "poor a"]);
+    // As a kill leaves it: an attempt that was cut off, whose exit code is gone.
+    let mut bench = Bench::new(&["half a"]);
+    slurm(&mut bench);
+    let out = bench.batch(&["--launcher", "slurm", "--max-cost", "1.00"]);
+    assert_eq!(out.code, Some(4), "{out:?}");
+    let folder = bench.place.work.join("cases.results.jsonl.d/half-a");
+    std::fs::rename(folder.join("events.1"), folder.join("events")).unwrap();
+    let out = bench.batch(&["--launcher", "slurm", "--max-cost", "5"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(out.stdout.contains("1 done, 0 failed, 0 left; $1.30"), "{out:?}");
 }
 
 /// A job that the queue no longer knows, and that left nothing.

@@ -190,10 +190,13 @@ fn limits_are_code_4() {
     let listed = place.run(&["sessions", "list", "--exec"]);
     assert!(listed.stdout.contains("  go"), "it has a name, though its turn was not done: {}", listed.stdout);
     let server = looping();
-    let place = Place::anthropic(&server);
+    let mut place = Place::anthropic(&server);
     let out = place.run(&["exec", "--max-cost", "0.000001", "go"]);
     assert_eq!((out.code, server.count()), (Some(4), 0), "its input alone does not fit: {out:?}");
-    // Without a price the limit cannot be enforced: nothing is sent, and the message says what to configure.
+    // Without a price the limit cannot be enforced: nothing is sent, and the message says what to configure. The server has
+    // an address elsewhere; its proxy is the server of the test.
+    place.set("ANTHROPIC_BASE_URL", "http://models.example");
+    place.set("HTTP_PROXY", &server.url());
     let args = ["exec", "--max-cost", "5", "-m", "anthropic/nobody-knows-it", "go"];
     let out = place.run(&args);
     assert_eq!((out.code, server.count()), (Some(4), 0), "{out:?}");
@@ -216,9 +219,32 @@ fn limits_are_code_4() {
     let out = place.run(&first);
     assert!(out.stderr.contains("its input alone costs about $"), "{}", out.stderr);
     place.config(&advice);
+    place.set("ANTHROPIC_BASE_URL", &server.url());
     let out =
         place.run(&["exec", "--max-turns", "1", "--max-cost", "5", "-m", "anthropic/nobody-knows-it", "go"]);
     assert_eq!((out.code, server.count()), (Some(4), 1), "now the limit of turns: {out:?}");
+}
+
+/// A budget holds for a server elsewhere whatever its name, and stops no server on this machine: the address decides.
+#[test]
+fn a_server_is_local_by_its_address() {
+    let run = |name: &str, elsewhere: bool| {
+        let server = ScriptServer::with(|_, _| says("Done."));
+        let mut place = Place::new();
+        place.set("HTTP_PROXY", &server.url());
+        let base = if elsewhere { "http://models.example".to_owned() } else { server.url() };
+        let model = format!("{name}/nobody-knows-it");
+        place.config(&format!("[providers.{name}]\nkind = \"anthropic\"\nbase_url = \"{base}\"\n"));
+        let out = place.run(&["exec", "--max-cost", "5", "-m", &model, "go"]);
+        (out.code, server.count(), out.stderr)
+    };
+    for name in ["vllm", "ollama", "lmstudio", "llamacpp", "local", "localhost", "mine"] {
+        let (code, count, said) = run(name, true);
+        assert_eq!((code, count), (Some(4), 0), "{name}: {said}");
+        assert!(said.contains("price is not known") && said.contains("nobody-knows-it"), "{name}: {said}");
+        let (code, count, said) = run(name, false);
+        assert!(code == Some(0) && count > 0, "{name}: {code:?} {count} {said}");
+    }
 }
 
 /// Standard input other than a terminal is added after the prompt: from a pipe and from a file.
@@ -520,17 +546,26 @@ fn agents_in_the_background_are_waited_for_and_the_answer_has_what_they_brought(
         hold.release();
         let out = finish(child);
         drop(errors);
-        out
+        (out, json_lines(&place.run(&["costs", "--json", "--by", "agent"]).stdout))
     };
-    let out = counted(&["exec", "how many?"]);
+    let (out, _) = counted(&["exec", "how many?"]);
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), "There are 7 walnuts.\n"));
-    let out = counted(&["exec", "--json", "how many?"]);
+    let (out, costs) = counted(&["exec", "--json", "how many?"]);
     assert_eq!(out.code, Some(0), "{out:?}");
     let lines = json_lines(&out.stdout);
     let ends: Vec<&Value> =
         lines.iter().filter(|l| l["type"] == "turn_finished" && l["agent"] == "main").collect();
     assert_eq!(ends.len(), 1, "{ends:?}");
     assert_eq!((&ends[0]["text"], lines.last()), (&json!("There are 7 walnuts."), Some(ends[0])));
+    // The end has the cost of the whole run: of the turn before it, and of the agent.
+    assert!(costs.len() == 2 && costs.iter().all(|row| row["cost_usd"].as_f64().unwrap() > 0.0), "{costs:?}");
+    let sum = |of: &dyn Fn(&Value) -> f64| costs.iter().map(of).sum::<f64>();
+    let usd = sum(&|row| row["cost_usd"].as_f64().unwrap());
+    assert!((ends[0]["cost_usd"].as_f64().unwrap() - usd).abs() < 1e-6, "{} of {usd}", ends[0]);
+    for kind in ["input", "output"] {
+        let tokens = sum(&|row| row["usage"][kind].as_f64().unwrap());
+        assert_eq!(ends[0]["usage"][kind].as_f64(), Some(tokens), "{kind}");
+    }
 }
 
 #[test]

@@ -70,11 +70,42 @@ fn p14_the_output_limit_in_an_open_block_is_one_request() {
         json!({"type": "message_stop"}),
     ];
     let body: String = events.iter().map(|e| tiller_testkit::sse("", e)).collect();
-    let server = ScriptServer::start([Reply::sse(body)]);
+    let rest = Reply::script(Wire::Anthropic, &Script::new().text("tence"));
+    let server = ScriptServer::start([Reply::sse(body), rest]);
     let out = Place::anthropic(&server).run(&["exec", "go"]);
-    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "half a sen\n"), "{}", out.stderr);
-    assert!(out.stderr.contains("output limit"), "{}", out.stderr);
-    assert_eq!((server.count(), server.overrun()), (1, 0));
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "half a sentence\n"), "{}", out.stderr);
+    assert_eq!((server.count(), server.overrun()), (2, 0));
+}
+
+/// A reply that the output limit cut off is continued by every format; one that is cut again and again ends with exit code 1.
+#[test]
+fn p14_a_reply_at_the_output_limit_is_continued_or_has_failed() {
+    for wire in Wire::ALL {
+        let cut = |text: &str| Script::new().text(text).stop(Stop::MaxTokens);
+        let server = vendor(wire, vec![cut("One, "), cut("two, "), Script::new().text("three.")]);
+        let out = at(wire, &server).run(&["exec", "count"]);
+        assert_eq!(
+            (out.code, out.stdout.as_str()),
+            (Some(0), "One, two, three.\n"),
+            "{wire:?} {}",
+            out.stderr
+        );
+        assert!(server.bodies()[1].to_string().contains("was cut off"), "{wire:?}");
+        let server = vendor(wire, (0..4).map(|_| cut("more ")).collect());
+        let out = at(wire, &server).run(&["exec", "count"]);
+        assert_eq!((out.code, server.count()), (Some(1), 4), "{wire:?} {} {}", out.stdout, out.stderr);
+        assert!(out.stderr.contains("output limit"), "{wire:?} {}", out.stderr);
+        assert_eq!(out.stdout, "more more more more\n", "{wire:?}: what came is kept");
+        // A call that was cut is not run, however its format ends it.
+        let half = Script::new()
+            .call_raw("c1", "write_file", "{\"path\": \"made\", \"content\": \"ha")
+            .stop(Stop::MaxTokens);
+        let server = vendor(wire, vec![half, Script::new().text("Not done.")]);
+        let place = at(wire, &server);
+        let out = place.run(&["exec", "--profile", "auto-edit", "write it"]);
+        assert_eq!(out.code, Some(0), "{wire:?} {}", out.stderr);
+        assert!(!place.work.join("made").exists(), "{wire:?}");
+    }
 }
 
 #[test]

@@ -144,6 +144,9 @@ impl Session {
             self.update(update).await;
         }
         self.update(view::plan(&snapshot.todo)).await;
+        if let Some(update) = self.view.agents(&snapshot.agents) {
+            self.update(update).await;
+        }
         self.asked.retain(|_, a| snapshot.asks.iter().any(|b| b.id == a.ask.id));
         for ask in &snapshot.asks {
             if self.worded != Some(ask.id) && !self.asked.values().any(|a| a.ask.id == ask.id) {

@@ -167,6 +167,9 @@ impl Session {
     ) -> SessionId {
         self.update(slash::offered(&[])).await;
         self.look_for_commands();
+        if let Some(update) = self.view.agents(&snapshot.agents) {
+            self.update(update).await;
+        }
         for ask in snapshot.asks {
             self.ask(ask).await;
         }
@@ -287,6 +290,9 @@ impl Session {
                 }
             };
             for update in history::replay(&self.view.root, &self.view.tools, &entries) {
+                self.update(update).await;
+            }
+            if let Some(update) = self.view.usage() {
                 self.update(update).await;
             }
         }

@@ -1,6 +1,6 @@
 //! Where the cases of a batch run: one file for each kind of place.
 //!
-//! What a case leaves in its folder tells a later run of the batch how it stands, after a kill at any moment:
+//! The folder of a case tells a later run of the batch how the case stands, after a kill at any moment:
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -9,6 +9,7 @@
 //! | `events.1`, ... | the same of attempts that were interrupted |
 //! | `errors` | its standard error |
 //! | `pid`, `job` | the process, or the name of the job at the cluster |
+//! | `poor` | a byte for each attempt whose share of the money did not suffice |
 
 mod kubernetes;
 mod process;
@@ -142,13 +143,42 @@ fn set_aside(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What the interrupted attempts at the case cost.
+/// The attempts that had too little money, in a file of as many bytes.
+const POOR: &str = "poor";
+
+/// Sets an attempt aside whose share of the money did not suffice: the case counts as not run. After a kill in the middle, its
+/// events still tell how it ended until nothing else does, so that this is done again.
+pub(super) fn not_run(folder: &Path) -> std::io::Result<()> {
+    std::fs::write(folder.join(POOR), " ".repeat(poor_attempts(folder) + 1))?;
+    let mut entries = std::fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
+    // Without its exit code, a job counts as lost, and its events are read.
+    entries.sort_by_key(|entry| entry.file_name() != slurm::EXIT);
+    for entry in entries {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name == POOR || name == EVENTS || name.starts_with(&format!("{EVENTS}.")) {
+            continue;
+        }
+        match entry.file_type()?.is_dir() {
+            true => std::fs::remove_dir_all(entry.path())?,
+            false => std::fs::remove_file(entry.path())?,
+        }
+    }
+    set_aside(folder)
+}
+
+/// How often a share of the money did not suffice for the case.
+pub(super) fn poor_attempts(folder: &Path) -> usize {
+    folder.join(POOR).metadata().map_or(0, |meta| usize::try_from(meta.len()).unwrap_or(usize::MAX))
+}
+
+/// The cost of the interrupted attempts at the case.
 pub(super) fn cost_before(folder: &Path) -> Cost {
     let costs = (1..).map_while(|number| cost_in(&folder.join(earlier(number))));
     costs.fold(Cost::default(), Cost::plus)
 }
 
-/// What all attempts at the case have cost, as far as their events tell.
+/// The cost of all attempts at the case, as far as their events tell.
 pub(super) fn cost_so_far(folder: &Path) -> Cost {
     cost_before(folder).plus(cost_in(&folder.join(EVENTS)).unwrap_or_default())
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{CaseEnd, CaseRun, ERRORS, EVENTS, LOOK, PROMPT, ended, line, output, quote};
+use super::{CaseEnd, CaseRun, ERRORS, EVENTS, LOOK, PROMPT, ended, line, output, quote, set_aside};
 
 /// The script of the job.
 const SCRIPT: &str = "job.sh";
@@ -12,7 +12,7 @@ const SCRIPT: &str = "job.sh";
 const JOB: &str = "job";
 /// Written by the job: it has begun, and its exit code.
 const BEGUN: &str = "begun";
-const EXIT: &str = "exit";
+pub(super) const EXIT: &str = "exit";
 /// Looks at the folder for each look at the queue.
 const QUEUE: u32 = 10;
 /// A job without an exit code that the queue does not know this many times in a row is lost. What a job has written may
@@ -72,6 +72,8 @@ impl Slurm {
 
     async fn submit(&self, case: &CaseRun) -> Result<(), String> {
         let failed = |e: std::io::Error| format!("{} cannot be written: {e}", case.folder.display());
+        // Those of an attempt before, where the batch was killed while it set them aside.
+        set_aside(&case.folder).map_err(failed)?;
         for name in [EVENTS, ERRORS] {
             std::fs::write(case.folder.join(name), "").map_err(failed)?;
         }

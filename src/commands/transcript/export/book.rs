@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use tiller_protocol::command::CostBy;
 use tiller_protocol::{Block, Cost, Entry, EntryBody, EntryId, SessionId, ToolCall, Usage};
 use tiller_store::{BranchRow, Result, SessionRow, Store, TagRow};
 
@@ -21,6 +22,9 @@ pub(super) struct SessionContent {
     pub(super) at: HashMap<EntryId, usize>,
     /// The last entry of the main path: that of the current head, or of the chosen branch.
     pub(super) end: Option<EntryId>,
+    /// Tokens and cost of all requests of the session, and of its agents, those beside the conversation too. `None`: only a branch
+    /// is exported.
+    spent: Option<[(Usage, Option<Cost>); 2]>,
 }
 
 /// An agent's session.
@@ -32,6 +36,20 @@ pub(super) struct Helper {
     pub(super) state: &'static str,
     /// The last entry of its own path.
     pub(super) end: Option<EntryId>,
+}
+
+/// Tokens and cost of the requests of one session.
+fn spent_in(store: &Store, id: SessionId) -> Result<(Usage, Option<Cost>)> {
+    let mut sum = (Usage::default(), None);
+    for row in store.costs().by(Some(id), CostBy::Model)? {
+        add(&mut sum, (row.usage, row.cost));
+    }
+    Ok(sum)
+}
+
+fn add(sum: &mut (Usage, Option<Cost>), more: (Usage, Option<Cost>)) {
+    sum.0.add(&more.0);
+    sum.1 = more.1.map(|cost| sum.1.unwrap_or_default().plus(cost)).or(sum.1);
 }
 
 fn end_of(branches: &[BranchRow], head: &str) -> Option<EntryId> {
@@ -71,6 +89,7 @@ impl SessionContent {
         let mut entries = store.paths().all(id)?;
         let rows = store.agents().list(id)?;
         let mut agents = Vec::new();
+        let mut spent = [spent_in(store, id)?, (Usage::default(), None)];
         for child in store.agents().sessions_below(id)? {
             let row = store.sessions().get(child)?;
             let known = rows.iter().find(|a| a.session == child);
@@ -81,6 +100,7 @@ impl SessionContent {
                 row,
             });
             entries.extend(store.paths().all(child)?);
+            add(&mut spent[1], spent_in(store, child)?);
         }
         let mut book = Self {
             row,
@@ -92,6 +112,7 @@ impl SessionContent {
             answered: HashSet::new(),
             at: HashMap::new(),
             end,
+            spent: Some(spent),
         };
         book.index();
         Ok(book)
@@ -153,6 +174,7 @@ impl SessionContent {
             .find(|b| b.label == name)
             .or_else(|| self.branches.iter().find(|b| b.name == name));
         let Some(branch) = found.cloned() else { return false };
+        self.spent = None;
         self.end = branch.entry;
         let mut keep: HashSet<EntryId> =
             self.path(branch.entry).into_iter().map(|at| self.entries[at].id).collect();
@@ -200,18 +222,18 @@ impl SessionContent {
         ends
     }
 
-    /// Tokens and cost of all replies, of the session itself or of its agents.
+    /// Tokens and cost of all requests, of the session itself or of its agents; of a branch, and of a session that was imported
+    /// without its requests, those of the replies.
     pub(super) fn totals(&self, agents: bool) -> (Usage, Option<Cost>) {
-        let (mut sum, mut paid) = (Usage::default(), None::<Cost>);
+        let mut sum = (Usage::default(), None::<Cost>);
         for entry in self.entries.iter().filter(|e| self.by_agent(e) == agents) {
             if let EntryBody::Assistant { usage, cost, .. } = &entry.body {
-                sum.add(usage);
-                if let Some(cost) = cost {
-                    paid = Some(paid.unwrap_or_default().plus(*cost));
-                }
+                add(&mut sum, (*usage, *cost));
             }
         }
-        (sum, paid)
+        let all = |of: &(Usage, Option<Cost>)| of.0.context().saturating_add(of.0.output);
+        let booked = self.spent.map(|spent| spent[usize::from(agents)]);
+        booked.filter(|booked| all(booked) >= all(&sum)).unwrap_or(sum)
     }
 
     /// Number of agents, and their usage.

@@ -15,7 +15,6 @@ use tiller_protocol::{AgentView, AskBody, AskReply, Notice, Usage};
 use tokio::sync::oneshot;
 
 use crate::bus::agent_view;
-use crate::context::tokens;
 use crate::core::msg::Msg;
 use crate::crew::child::identity::Work;
 use crate::crew::child::msg::ChildMsg;
@@ -26,6 +25,7 @@ use crate::crew::rights::narrowed;
 use crate::money;
 use crate::money::reservations::limit;
 use crate::money::reservations::{CallEstimate, ReservationResult, Revision};
+use crate::money::spending::MissingCost;
 use crate::questions::msg::QuestionMsg;
 use crate::session::model;
 use crate::turn::Input;
@@ -164,11 +164,13 @@ impl ChildDriver<'_> {
     }
 
     /// Records the usage and cost of a call.
-    pub(crate) fn charge(&mut self, usage: Usage, cost: Option<tiller_protocol::Cost>) {
-        let said = tokens::of_usage(&usage);
-        if self.core.identity.is_child() {
-            self.core.money.reservations.charge(&self.core.identity.id, said, cost.unwrap_or_default().0);
-        }
+    pub(crate) fn charge(
+        &mut self,
+        usage: &Usage,
+        cost: Option<tiller_protocol::Cost>,
+        missing: MissingCost,
+    ) {
+        self.core.money.reservations.charge(&self.core.identity.id, usage, cost, missing);
     }
 
     /// Reports what it has done so far, which is stored so that its limits hold over a restart.

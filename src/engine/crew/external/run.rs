@@ -21,6 +21,7 @@ use crate::crew::external::msg::ExternalMsg;
 use crate::crew::external::{OpenCall, Output};
 use crate::crew::msg::MemberMsg;
 use crate::lock::lock;
+use crate::money::spending::MissingCost;
 use crate::tool_call::calls;
 use crate::turn::driver;
 
@@ -300,7 +301,7 @@ impl ExternalDriver<'_> {
                 Some(self.core.session.totals.cost.unwrap_or_default().plus(cost));
             self.core.money.spent.session = self.core.money.spent.session.plus(cost);
         }
-        self.core.child_driver().charge(usage, cost);
+        self.core.child_driver().charge(&usage, cost, MissingCost::Later);
         self.core.money.reservations.release(&self.core.identity.id);
         if let Some(o) = self.core.identity.external_mut() {
             o.usage_reported = true;

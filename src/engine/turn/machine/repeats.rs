@@ -1,8 +1,14 @@
 //! Detects rounds of calls that repeat with the same results.
+//!
+//! Two rounds are equal when their calls and results are, in any order. Of a command only what runs counts: comments, quoting and
+//! white space do not. Of calls that failed also names of files, and the numbers of the call do not count: trying the same under
+//! another name is no progress. A number of the result is a difference, unless the call has it or it is a place in a file. Calls of tools that do not exist are equal to each other. A call that succeeded
+//! with other arguments, or with another result, is always something new.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use serde_json::Value;
 use tiller_protocol::{Part, ToolCall};
 use tiller_tool::output;
 
@@ -10,8 +16,14 @@ use super::state::CallResult;
 
 /// Equal laps in a row after which the model gets a note.
 pub const TELL: u32 = 3;
-/// Rounds of the longest cycle that is detected: A B C A B C.
-const CIRCLE: usize = 3;
+/// Rounds of the longest cycle that is detected: A B C A B C has three.
+const CYCLE: usize = 8;
+/// Arguments that hold commands or programs.
+const COMMANDS: [&str; 4] = ["command", "cmd", "code", "script"];
+/// A failure with fewer words does not say its reason, such as a search without a match.
+const SAYS: usize = 2;
+/// A number behind one of these words is a place in a file.
+const PLACES: [&str; 8] = ["line", "Line", "lines", "column", "col", "row", "offset", "position"];
 
 /// What follows from the rounds so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,39 +46,36 @@ struct Round {
 /// Compares each round of calls with those before it. A lap is one round, or a cycle of a few rounds.
 #[derive(Clone, Debug, Default)]
 pub struct Repeats {
-    /// Hash of the present round.
-    now: DefaultHasher,
+    /// Hashes of the calls of the present round.
+    now: Vec<u64>,
     names: Vec<String>,
     /// The newest rounds, the newest last.
     past: VecDeque<Round>,
-    /// Rounds in a row that equal the one 1, 2 or 3 rounds before them.
-    equal: [u32; CIRCLE],
+    /// Rounds in a row that equal the one 1, 2, 3 and more rounds before them.
+    equal: [u32; CYCLE],
     /// The model got its note about these laps.
     told: bool,
 }
 
 impl Repeats {
-    /// Adds a finished call to the present round.
-    pub fn call(&mut self, call: &ToolCall, result: &CallResult) {
-        call.name.hash(&mut self.now);
-        call.arguments.to_string().hash(&mut self.now);
-        for part in &result.content {
-            match part {
-                Part::Text { text } => text.lines().for_each(|line| came_of_it(line, &mut self.now)),
-                Part::Image { .. } => 0_u8.hash(&mut self.now),
-            }
-        }
+    /// Adds a finished call to the present round. `known`: there is such a tool.
+    pub fn call(&mut self, call: &ToolCall, result: &CallResult, known: bool) {
+        self.now.push(if known { hash_of(call, result) } else { 0 });
         self.names.push(call.name.clone());
     }
 
     /// Ends the present round. `limit`: equal laps after which the user is asked; 0: never.
     pub fn round(&mut self, limit: u32) -> Verdict {
-        let hash = std::mem::take(&mut self.now).finish();
+        let mut calls = std::mem::take(&mut self.now);
+        calls.sort_unstable();
+        let mut hash = DefaultHasher::new();
+        calls.hash(&mut hash);
+        let hash = hash.finish();
         for (back, equal) in (1..).zip(&mut self.equal) {
             let before = self.past.len().checked_sub(back).and_then(|at| self.past.get(at));
             *equal = if before.is_some_and(|b| b.hash == hash) { equal.saturating_add(1) } else { 0 };
         }
-        if self.past.len() == CIRCLE {
+        if self.past.len() == CYCLE {
             self.past.pop_front();
         }
         self.past.push_back(Round { hash, names: std::mem::take(&mut self.names) });
@@ -104,6 +113,177 @@ impl Repeats {
         }
         names.join(", ")
     }
+}
+
+/// Hashes a call with its result: as they are when it succeeded, in outline when it failed and says why.
+fn hash_of(call: &ToolCall, result: &CallResult) -> u64 {
+    let mut hash = DefaultHasher::new();
+    call.name.hash(&mut hash);
+    // What the program adds, such as a hint about the plan, is no difference.
+    let to = result.content.len().saturating_sub(result.added.after.len());
+    let content = result.content.get(result.added.before..to).unwrap_or(&result.content);
+    if !result.outcome.ok()
+        && let Some(failure) = failure(call, content)
+    {
+        failure.hash(&mut hash);
+        return hash.finish();
+    }
+    arguments(&call.arguments, "", None, &mut hash);
+    call.malformed.hash(&mut hash);
+    for part in content {
+        match part {
+            Part::Text { text } => text.lines().for_each(|line| came_of_it(line, &mut hash)),
+            Part::Image { .. } => 0_u8.hash(&mut hash),
+        }
+    }
+    hash.finish()
+}
+
+/// The outline of a failed call and of its result; `None`: the result does not say what failed.
+fn failure(call: &ToolCall, content: &[Part]) -> Option<u64> {
+    let mut hash = DefaultHasher::new();
+    let mut given = HashSet::new();
+    if call.malformed.is_none() {
+        arguments(&call.arguments, "", Some(&mut given), &mut hash);
+    }
+    let texts =
+        content.iter().filter_map(|part| if let Part::Text { text } = part { Some(text) } else { None });
+    let mut said = 0;
+    for line in texts.flat_map(|text| text.lines()).filter(|line| !line.starts_with('[')) {
+        for word in outline_of(output::without_pointer(line)) {
+            let numeric = number(word);
+            said += usize::from(!numeric);
+            match given.contains(word) {
+                true if numeric => {}
+                true => without_digits(word).hash(&mut hash),
+                false => word.hash(&mut hash),
+            }
+        }
+    }
+    (said >= SAYS).then(|| hash.finish())
+}
+
+/// Hashes arguments. `key`: the name of the value. With `outline`, numbers and names of files are left out, and words with digits
+/// are added to it, numbers too.
+fn arguments(value: &Value, key: &str, mut outline: Option<&mut HashSet<String>>, hash: &mut DefaultHasher) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                key.hash(hash);
+                arguments(value, key, outline.as_deref_mut(), hash);
+            }
+        }
+        Value::Array(list) => {
+            list.len().hash(hash);
+            for value in list {
+                arguments(value, key, outline.as_deref_mut(), hash);
+            }
+        }
+        Value::String(text) => {
+            let command = COMMANDS.contains(&key).then(|| without_comments(text));
+            match (outline, command) {
+                (Some(given), command) => {
+                    for word in outline_of(command.as_ref().unwrap_or(text)) {
+                        let plain = without_digits(word);
+                        if !number(word) {
+                            plain.hash(hash);
+                        }
+                        if plain != word {
+                            // A result names the host of an address alone.
+                            given.extend([word].into_iter().chain(word.split([':', '/'])).map(str::to_owned));
+                        }
+                    }
+                }
+                (None, Some(command)) => command.split_whitespace().for_each(|word| word.hash(hash)),
+                (None, None) => text.hash(hash),
+            }
+        }
+        Value::Number(number) if let Some(given) = &mut outline => drop(given.insert(number.to_string())),
+        other => other.to_string().hash(hash),
+    }
+}
+
+/// A command or program without comments and quotes: a comment begins with `#` at the start of a word, outside of quotes. What a
+/// command feeds to another program stays as it is.
+fn without_comments(text: &str) -> String {
+    if text.contains("<<") {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let (mut quote, mut before, mut comment) = (None, ' ', false);
+    for c in text.chars() {
+        if comment {
+            comment = c != '\n';
+        }
+        match (quote, c) {
+            _ if comment => {}
+            (Some(open), c) if c == open && before != '\\' => quote = None,
+            (None, '\'' | '"') if before != '\\' => quote = Some(c),
+            (None, '#') if before.is_whitespace() || matches!(before, ';' | '&' | '|' | '(') => {
+                comment = true
+            }
+            (_, '\\') => {}
+            (_, c) => out.push(c),
+        }
+        before = c;
+    }
+    out
+}
+
+/// The words of a text without names of files, places in them, times and durations. An address of a server stays.
+fn outline_of(text: &str) -> Vec<&str> {
+    let split = |c: char| c.is_whitespace() || "\"'`;,()<>=".contains(c);
+    let mut tokens = text.split(split).map(bare).filter(|token| !token.is_empty()).peekable();
+    let mut out = Vec::new();
+    // The word before says that a number is a place in a file.
+    let mut place = false;
+    while let Some(token) = tokens.next() {
+        if token.contains("://") {
+            out.push(token);
+            place = false;
+            continue;
+        }
+        let timed = number(token) && tokens.peek().is_some_and(|next| unit(next));
+        if timed || seconds(token) || is_time(token) {
+            continue;
+        }
+        for word in token.split(':').map(bare).filter(|word| !word.is_empty()) {
+            if number(word) {
+                if !place {
+                    out.push(word);
+                }
+                continue;
+            }
+            let file = is_file(word);
+            if !file && !is_mark(word) {
+                out.push(word);
+            }
+            place = file || PLACES.contains(&word);
+        }
+    }
+    out
+}
+
+fn without_digits(word: &str) -> String {
+    word.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+/// `0x7f`, `3fa9c0`: an address in memory, or the beginning of a hash.
+fn is_mark(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit()) && word.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// `12:05:07.3`, `2026-11-30T12:05:07Z`, `2026-11-30`; also `12:5`, a line and a column.
+fn is_time(token: &str) -> bool {
+    let parts = token.chars().filter(|c| matches!(c, ':' | '-')).count();
+    parts > usize::from(!token.contains(':'))
+        && token.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '-' | '.' | '+' | 'T' | 'Z'))
+}
+
+/// Returns true for a path, and for a name with an ending.
+fn is_file(word: &str) -> bool {
+    let ending = word.rsplit_once('.').map(|(_, ending)| ending);
+    word.contains(['/', '\\']) || ending.is_some_and(|e| e.starts_with(|c: char| c.is_alphanumeric()))
 }
 
 /// Hashes a line of a result, without durations and without the path of the full output.
@@ -155,108 +335,5 @@ pub fn told() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-    use tiller_protocol::ToolOutcome;
-
-    use super::*;
-
-    fn round(r: &mut Repeats, arguments: &str, said: &str) -> Verdict {
-        let call = ToolCall {
-            id: String::new(),
-            name: "terminal".into(),
-            arguments: json!({"command": arguments}),
-            malformed: None,
-            vendor: None,
-        };
-        r.call(&call, &CallResult::text(ToolOutcome::Ok, said));
-        r.round(6)
-    }
-
-    #[test]
-    fn equal_rounds_are_told_after_three_and_asked_about_after_six() {
-        let mut r = Repeats::default();
-        use Verdict::{Ask, GoOn, Tell};
-        for (n, verdict) in (0..).zip([GoOn, GoOn, Tell, GoOn, GoOn, Ask(6)]) {
-            let seen = round(&mut r, "make", &format!("failed in 0.{n}s"));
-            assert_eq!(seen, verdict, "the time that it took is no difference");
-            if seen == Tell {
-                r.told();
-            }
-        }
-        assert_eq!(r.take(), "terminal");
-        assert_eq!(round(&mut r, "make", "failed in 1s"), GoOn, "a yes counts from the start");
-    }
-
-    /// The notes that the program's own tools add differ each time and are ignored.
-    #[test]
-    fn how_long_it_took_and_where_the_whole_is_kept_are_no_difference() {
-        use Verdict::{Ask, GoOn, Tell};
-        let six = [GoOn, GoOn, Tell, GoOn, GoOn, Ask(6)];
-        let all = |said: &dyn Fn(usize) -> String| {
-            let mut r = Repeats::default();
-            let seen: Vec<Verdict> = (0..6)
-                .map(|n| {
-                    let verdict = round(&mut r, "make", &said(n));
-                    if verdict == Tell {
-                        r.told();
-                    }
-                    verdict
-                })
-                .collect();
-            seen
-        };
-        assert_eq!(all(&|n| format!("FAILED\n[exit 1]\n[took {}.{n} s]", 5 + n)), six);
-        // A build near five seconds gets the line only at times.
-        assert_eq!(all(&|n| format!("FAILED\n[exit 1]{}", ["", "\n[took 5.1 s]"][n % 2])), six);
-        assert_eq!(all(&|n| format!("Ran 3 tests in {n}.25 seconds, or {n}m{n}s ({n} ms)")), six);
-        let whole = |n| format!("read_file can page the whole: /state/spill/c{n}.txt");
-        let cut = |n| output::cut_middle(&"a line of it\n".repeat(100), 400, &whole(n)).unwrap();
-        assert_eq!(all(&cut), six);
-        assert_eq!(all(&|n| format!("a\n[... about 9.0 MB left out; {} ...]\nz", whole(n))), six);
-        assert_eq!(all(&|n| format!("[binary output, 9.0 MB, not shown; {}]\n", whole(n))), six);
-        assert_ne!(all(&|n| format!("{n} of 50 MB done")), six);
-        assert_ne!(all(&|n| format!("[... {n} KB, 7 lines left out; {} ...]", whole(n))), six);
-    }
-
-    #[test]
-    fn a_circle_of_two_or_three_calls_is_seen() {
-        for circle in [&["a", "b"][..], &["a", "b", "c"], &["a", "a", "b"]] {
-            let mut r = Repeats::default();
-            let mut told = 0;
-            let asked = (1..100).find(|n| match round(&mut r, circle[(n - 1) % circle.len()], "as ever") {
-                Verdict::GoOn => false,
-                Verdict::Tell => {
-                    r.told();
-                    told = *n;
-                    false
-                }
-                Verdict::Ask(laps) => laps == 6,
-            });
-            assert_eq!((told, asked), (3 * circle.len(), Some(6 * circle.len())), "{circle:?}");
-        }
-        // Four calls in a circle are work on four things.
-        let mut r = Repeats::default();
-        assert!((0..100).all(|n| round(&mut r, &(n % 4).to_string(), "as ever") == Verdict::GoOn));
-    }
-
-    #[test]
-    fn a_note_that_could_not_be_given_is_given_a_round_later() {
-        let mut r = Repeats::default();
-        let seen: Vec<Verdict> = (0..4).map(|_| round(&mut r, "make", "no")).collect();
-        assert_eq!(seen[2..], [Verdict::Tell, Verdict::Tell], "a message was on its way");
-        r.told();
-        assert_eq!(round(&mut r, "make", "no"), Verdict::GoOn);
-    }
-
-    #[test]
-    fn another_result_or_another_call_begins_again() {
-        let mut r = Repeats::default();
-        for n in 0..50 {
-            assert_eq!(round(&mut r, "make", &format!("{n} of 50 done")), Verdict::GoOn);
-            assert_eq!(round(&mut r, &format!("test {n}"), "ok"), Verdict::GoOn);
-        }
-        let never = (0..20).map(|_| r.round(0)).filter(|v| matches!(v, Verdict::Ask(_))).count();
-        assert_eq!(never, 0);
-    }
-}
+#[path = "repeats_tests.rs"]
+mod tests;

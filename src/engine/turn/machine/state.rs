@@ -27,6 +27,8 @@ pub struct TurnLimits {
     pub overflows: u32,
     /// Empty replies in a row before it gives up.
     pub empties: u32,
+    /// Replies in a row that the output limit may cut off and which the model then continues.
+    pub cut_replies: u32,
     /// Rounds of equal calls with equal results after which the user is asked; 0: never.
     pub repeats: u32,
     /// Answers of a turn that hooks look at; 0: there are no such hooks.
@@ -43,6 +45,7 @@ impl Default for TurnLimits {
             calls_per_reply: 64,
             overflows: 3,
             empties: 2,
+            cut_replies: 3,
             repeats: 6,
             checks: 0,
         }
@@ -172,8 +175,10 @@ pub struct Turn {
     pub(super) repeating: String,
     /// Ids of all calls of the path. A new call must have an id of its own.
     pub(super) ids: HashSet<String>,
-    /// Text of the last reply.
+    /// Text of the last reply, with that of the replies that it continues.
     pub(super) text: String,
+    /// Text of a reply that the output limit cut off, and which the next reply continues.
+    pub(super) cut_text: String,
 }
 
 /// What is known of the calls of a turn.
@@ -197,8 +202,8 @@ pub(super) struct Counts {
     pub(super) attempt: u32,
     /// Empty replies in a row.
     pub(super) empties: u32,
-    /// Calls in a row that the output limit cut off.
-    pub(super) cut_calls: u32,
+    /// Replies in a row that the output limit cut off.
+    pub(super) cut_replies: u32,
     /// Answers that hooks have looked at.
     pub(super) checks: u32,
 }
@@ -233,6 +238,7 @@ impl Turn {
             repeating: String::new(),
             ids,
             text: String::new(),
+            cut_text: String::new(),
         }
     }
 

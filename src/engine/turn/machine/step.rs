@@ -138,8 +138,8 @@ impl Turn {
             .iter()
             .filter_map(|b| if let Block::ToolCall(c) = b { Some(c.clone()) } else { None })
             .collect();
-        self.text = text_of(&blocks);
-        let cut_call = matches!(stop, StopReason::MaxTokens).then(|| dropped.first().cloned()).flatten();
+        self.text = std::mem::take(&mut self.cut_text) + &text_of(&blocks);
+        let is_cut = matches!(stop, StopReason::MaxTokens);
         let empty = calls.is_empty() && self.text.trim().is_empty();
         if empty && matches!(stop, StopReason::EndTurn | StopReason::ToolUse) {
             return self.empty(blocks, stop, used, out);
@@ -147,20 +147,27 @@ impl Turn {
         self.counts.empties = 0;
         let (status, end) = match &stop {
             StopReason::Refusal(why) => (TurnStatus::Failed, Some(notices::refusal(why))),
-            StopReason::MaxTokens => (TurnStatus::Done, Some(notices::max_tokens())),
+            // A reply that a limit cut off is no answer.
+            StopReason::MaxTokens => (TurnStatus::Failed, Some(notices::max_tokens())),
             _ => (TurnStatus::Done, None),
         };
         append_reply(blocks, stop, used, out);
+        if !is_cut || !calls.is_empty() {
+            self.counts.cut_replies = 0;
+        }
         if !calls.is_empty() {
-            self.counts.cut_calls = 0;
             self.slots = self.slots_of(calls);
             self.phase = Phase::Tools;
             self.go_on(out);
-        } else if let Some(name) = cut_call.filter(|_| self.counts.cut_calls < self.limits.empties) {
-            // The model's call was cut off by the output limit: a note asks it for a smaller step.
-            self.counts.cut_calls += 1;
+        } else if is_cut && self.counts.cut_replies < self.limits.cut_replies && !self.steer {
+            // A note asks the model to go on, or for a smaller step.
+            self.counts.cut_replies += 1;
             self.phase = Phase::Steering;
-            out.push(Effect::Tell { text: cut_call_text(&name), taint: None });
+            let text = cut_reply_text(dropped.first().map(String::as_str), &self.text);
+            if dropped.is_empty() {
+                self.cut_text.clone_from(&self.text);
+            }
+            out.push(Effect::Tell { text, taint: None });
         } else if self.steer {
             self.deliver(out);
         } else if status == TurnStatus::Done && end.is_none() && self.counts.checks < self.limits.checks {
@@ -200,7 +207,8 @@ impl Turn {
                 SlotState::Appended => {}
                 SlotState::Done(result) => {
                     if !self.calls.of_message {
-                        self.repeats.call(&slot.call, &result);
+                        let known = self.tools.0.contains_key(&slot.call.name);
+                        self.repeats.call(&slot.call, &result, known);
                     }
                     let (call_id, name) = (slot.call.id.clone(), slot.call.name.clone());
                     out.push(Effect::AppendResult { call_id, name, result });
@@ -287,7 +295,7 @@ impl Turn {
         let FinishedReply { mut blocks, used, .. } = self.reply.finish(&mut self.ids);
         // A call of an incomplete reply is never run, so it must not be in the history either.
         drop_calls(&mut blocks, |_| true);
-        self.text = text_of(&blocks);
+        self.text = std::mem::take(&mut self.cut_text) + &text_of(&blocks);
         if charged {
             append_reply(blocks, StopReason::Cut(why), used, out);
         }
@@ -378,7 +386,7 @@ impl Turn {
     fn keep_partial(&mut self, out: &mut Vec<Effect>) {
         let FinishedReply { mut blocks, used, .. } = self.reply.finish(&mut self.ids);
         drop_calls(&mut blocks, |call| call.malformed.is_some());
-        self.text = text_of(&blocks);
+        self.text = std::mem::take(&mut self.cut_text) + &text_of(&blocks);
         let calls: Vec<(String, String)> = blocks
             .iter()
             .filter_map(
@@ -416,9 +424,16 @@ fn text_of(blocks: &[Block]) -> String {
     texts.join("\n\n")
 }
 
-fn cut_call_text(name: &str) -> String {
-    let name: String = name.chars().take(60).collect();
-    format!(
-        "Your reply hit the output limit in the middle of a call to '{name}', which was not run. Do it in smaller steps."
-    )
+/// The note about a reply that the output limit cut off, in a call of this name or in its text.
+fn cut_reply_text(call: Option<&str>, text: &str) -> String {
+    if let Some(name) = call {
+        let name: String = name.chars().take(60).collect();
+        return format!(
+            "Your reply hit the output limit in the middle of a call to '{name}', which was not run. Do it in smaller steps."
+        );
+    }
+    if text.trim().is_empty() {
+        return "Your reply hit the output limit before it said anything. Think less, and answer in smaller steps.".into();
+    }
+    "Your reply hit the output limit and was cut off. Go on exactly where it stopped, and repeat nothing of it.".into()
 }

@@ -28,7 +28,10 @@ fn turn() -> Turn {
 
 /// A turn whose first request has just gone out.
 fn streaming() -> Turn {
-    let mut t = turn();
+    streaming_of(turn())
+}
+
+fn streaming_of(mut t: Turn) -> Turn {
     assert!(matches!(t.step(Input::Start)[..], [Effect::Prepare { may_compact: true }]));
     assert!(matches!(t.step(Input::Prepared(Prepared::Go))[..], [Effect::Request { n: 1 }]));
     t
@@ -406,12 +409,61 @@ fn p10_ends_without_words_are_clear() {
     assert_eq!(words(&out)[1..], ["reply 1 Refusal(\"policy\")", "finish Failed"]);
     let Some(Effect::Finish { notice: Some(n), .. }) = out.last() else { panic!() };
     assert!(n.message.contains("policy"));
-    // Length: what came is kept, and it is said.
+}
+
+/// A request was made and its reply streams.
+fn next_reply(t: &mut Turn) {
+    assert_eq!(words(&t.step(Input::Steered)), ["prepare"]);
+    assert!(words(&t.step(Input::Prepared(Prepared::Go))).iter().any(|w| w.starts_with("request")));
+}
+
+/// A reply that the output limit cut off is continued, a limited number of times; it is never the end of a turn that is done.
+#[test]
+fn a_reply_that_the_output_limit_cut_is_continued() {
+    for cuts in 0..6 {
+        let many = TurnLimits { requests: 10, ..limits() };
+        let mut t = streaming_of(Turn::new(many, tools(), "fake", HashSet::new()));
+        let mut done = None;
+        for n in 0..cuts {
+            text(&mut t, &format!("{n}, "));
+            let out = stop(&mut t, StopReason::MaxTokens);
+            assert_eq!(words(&out)[1], "reply 1 MaxTokens");
+            if let Some(Effect::Finish { status, text, notice }) = out.last() {
+                done = Some((*status, text.clone(), notice.clone().map(|n| n.message)));
+                break;
+            }
+            assert_eq!(words(&out)[2..], ["tell"]);
+            next_reply(&mut t);
+        }
+        let (status, said, notice) = done.unwrap_or_else(|| {
+            text(&mut t, "end");
+            let out = stop(&mut t, StopReason::EndTurn);
+            let Some(Effect::Finish { status, text, notice }) = out.last() else { panic!("{out:?}") };
+            (*status, text.clone(), notice.clone().map(|n| n.message))
+        });
+        let whole: String = (0..cuts.min(4)).map(|n| format!("{n}, ")).collect();
+        if cuts <= 3 {
+            assert_eq!((status, said, notice), (TurnStatus::Done, format!("{whole}end"), None));
+        } else {
+            assert_eq!((status, said), (TurnStatus::Failed, whole));
+            assert!(notice.unwrap().contains("output limit"));
+        }
+    }
+}
+
+/// Thoughts alone that used up the output limit are no answer, and an empty reply after a cut one says that nothing is missing.
+#[test]
+fn thoughts_that_were_cut_and_an_end_without_text() {
     let mut t = streaming();
-    text(&mut t, "long");
-    let out = stop(&mut t, StopReason::MaxTokens);
-    let Some(Effect::Finish { notice: Some(n), status: TurnStatus::Done, .. }) = out.last() else { panic!() };
-    assert!(n.message.contains("output limit"));
+    chunk(&mut t, Chunk::Thinking { index: 0, text: "hm".into() });
+    assert_eq!(words(&stop(&mut t, StopReason::MaxTokens))[1..], ["reply 1 MaxTokens", "tell"]);
+    next_reply(&mut t);
+    text(&mut t, "all of it");
+    assert_eq!(words(&stop(&mut t, StopReason::MaxTokens))[1..], ["reply 1 MaxTokens", "tell"]);
+    next_reply(&mut t);
+    let out = stop(&mut t, StopReason::EndTurn);
+    assert_eq!(words(&out)[1..], ["spent", "finish Done"]);
+    assert!(matches!(out.last(), Some(Effect::Finish { text, .. }) if text == "all of it"), "{out:?}");
 }
 
 #[test]
@@ -421,7 +473,21 @@ fn p10_a_call_that_the_output_limit_cut_is_told_to_the_model() {
     chunk(&mut t, Chunk::ToolArgs { index: 0, json: "{\"path\":\"a\",\"te".into() });
     let out = stop(&mut t, StopReason::MaxTokens);
     assert_eq!(words(&out)[1..], ["spent", "tell"]);
-    assert_eq!(words(&t.step(Input::Steered)), ["prepare"]);
+    // The text before the call is no part of the answer that follows.
+    next_reply(&mut t);
+    text(&mut t, "I write it.");
+    chunk(&mut t, Chunk::ToolBegin { index: 1, id: "d".into(), name: "write_file".into(), vendor: None });
+    let out = stop(&mut t, StopReason::MaxTokens);
+    assert_eq!(words(&out)[1..], ["reply 1 MaxTokens", "tell"]);
+    next_reply(&mut t);
+    text(&mut t, "Done.");
+    let out = stop(&mut t, StopReason::EndTurn);
+    assert!(matches!(out.last(), Some(Effect::Finish { text, .. }) if text == "Done."), "{out:?}");
+    // A message of the user's takes the place of the note.
+    let mut t = streaming();
+    text(&mut t, "long");
+    t.step(Input::Steer(true));
+    assert_eq!(words(&stop(&mut t, StopReason::MaxTokens))[1..], ["reply 1 MaxTokens", "deliver"]);
 }
 
 #[test]

@@ -197,9 +197,12 @@ async fn the_budget_is_asked_with_the_price_where_it_is_known() {
     let mut endpoint = server.endpoint();
     endpoint.prices.each = Some(0.04);
     b.call(image_tool(endpoint.clone()), json!({"prompt": "x"})).await.unwrap();
+    // A server on this machine is free, one elsewhere is not.
     endpoint.prices = Prices::default();
-    b.call(image_tool(endpoint), json!({"prompt": "x"})).await.unwrap();
-    assert_eq!(lock(&b.ports.prices).as_slice(), [Some(Cost::from_usd(0.04)), None]);
+    b.call(image_tool(endpoint.clone()), json!({"prompt": "x"})).await.unwrap();
+    endpoint.url = "http://media.invalid/v1".into();
+    b.call(image_tool(endpoint), json!({"prompt": "x"})).await.unwrap_err();
+    assert_eq!(lock(&b.ports.prices).as_slice(), [Some(Cost::from_usd(0.04)), Some(Cost(0)), None]);
 }
 
 #[tokio::test]
