@@ -41,20 +41,32 @@ struct Bill {
     costs: HashMap<AgentId, Cost>,
     /// Context of the main agent and its window.
     context: Option<(u64, u64)>,
+    /// The sum in the last update.
+    told: Option<Cost>,
 }
 
 impl Bill {
-    /// The cost of an agent. `Some`: the update for the client, where the sum has changed.
-    fn paid(&mut self, agent: &AgentId, cost: Option<Cost>) -> Option<Value> {
-        let changed = cost.is_some_and(|cost| self.costs.insert(agent.clone(), cost) != Some(cost));
-        changed.then(|| self.update()).flatten()
+    /// Takes over the row of an agent. `Some`: the update for the client, where the sum has changed.
+    fn paid(&mut self, row: &AgentView) -> Option<Value> {
+        if let Some(cost) = row.cost {
+            self.costs.insert(row.id.clone(), cost);
+        }
+        // Each request of a turn of the main agent has an event of its own.
+        let follows = row.id.is_main() && row.since.is_some();
+        let changed = !self.costs.is_empty() && self.told != Some(self.sum());
+        (changed && !follows).then(|| self.update()).flatten()
     }
 
-    fn update(&self) -> Option<Value> {
+    fn sum(&self) -> Cost {
+        self.costs.values().fold(Cost(0), |sum, cost| sum.plus(*cost))
+    }
+
+    fn update(&mut self) -> Option<Value> {
         let (used, size) = self.context?;
         let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": size});
         if !self.costs.is_empty() {
-            let sum = self.costs.values().fold(Cost(0), |sum, cost| sum.plus(*cost));
+            let sum = self.sum();
+            self.told = Some(sum);
             update["cost"] = json!({"amount": sum.usd(), "currency": "USD"});
         }
         Some(update)
@@ -103,9 +115,7 @@ impl View {
         let main = event.agent.is_main();
         match &event.body {
             EventBody::Turn(turn) if main => self.turn(turn),
-            EventBody::State(StateEvent::AgentChanged { view }) => {
-                self.bill.paid(&view.id, view.cost).into_iter().collect()
-            }
+            EventBody::State(StateEvent::AgentChanged { view }) => self.bill.paid(view).into_iter().collect(),
             EventBody::Turn(TurnEvent::TurnFinished { .. }) => self.closed(&event.agent),
             EventBody::Tool(tool) => self.tool(event.time, &event.agent, tool),
             EventBody::State(state) if main => self.state(event.time, state),
@@ -116,19 +126,20 @@ impl View {
     /// Takes over the rows of all agents, for a client that opens the session or has missed events. `Some`: the update for the
     /// client, where the sum has changed.
     pub(super) fn agents(&mut self, rows: &[AgentView]) -> Option<Value> {
-        let mut changed = false;
         for row in rows {
             if let Some(window) = row.window.filter(|_| row.id.is_main()) {
                 self.bill.context = Some((row.context, window));
             }
-            changed |=
-                row.cost.is_some_and(|cost| self.bill.costs.insert(row.id.clone(), cost) != Some(cost));
+            if let Some(cost) = row.cost {
+                self.bill.costs.insert(row.id.clone(), cost);
+            }
         }
+        let changed = !self.bill.costs.is_empty() && self.bill.told != Some(self.bill.sum());
         changed.then(|| self.bill.update()).flatten()
     }
 
     /// The present cost, as an update; `None`: no request was made.
-    pub(super) fn usage(&self) -> Option<Value> {
+    pub(super) fn usage(&mut self) -> Option<Value> {
         self.bill.update()
     }
 
