@@ -4,7 +4,7 @@ use tiller_protocol::{AskBody, AskReply, lock};
 use tiller_tool::ToolCx;
 
 use super::{Failure, SHOWN, Server};
-use crate::known::{changes, tokens};
+use crate::known::{ApprovedCommand, tokens};
 use crate::settings::Origin;
 
 /// Tools that a question names.
@@ -28,7 +28,8 @@ impl Server {
         let known = {
             let mut state = lock(&self.state);
             state.known.approved = Some(self.settings.hash.clone());
-            if let Some(tools) = state.changed.take() {
+            state.known.approved_as = Some(ApprovedCommand::of(&self.settings));
+            if let Some(tools) = state.now.clone() {
                 state.known.tools = Some(tools);
                 state.known.hash.clone_from(&self.settings.hash);
             }
@@ -46,31 +47,50 @@ impl Server {
         if !view.given.is_empty() {
             question.push_str(&format!("\nIt is given: {}", view.given.join(", ")));
         }
+        let changed = lock(&self.state).command_changes(&self.settings);
+        if !changed.is_empty() {
+            question
+                .push_str(&format!("\nYou approved it before, and it has changed:\n{}", changed.join("\n")));
+        }
         question.push_str(&match &view.tools {
             Some(tools) => {
                 format!("\n{}", price(tools.iter().map(|t| t.name.as_str()), tools.len(), view.tokens))
             }
             None => "\nIts tools are not known before it runs".to_owned(),
         });
-        self.ask(cx, question, "it has not been approved").await
+        let refused = match changed.is_empty() {
+            true => "it has not been approved",
+            false => "it has changed since it was approved",
+        };
+        self.ask(cx, question, refused).await
     }
 
-    /// Asks whether its tools may be used as they are now.
-    pub(super) async fn ask_changed(&self, cx: Option<&ToolCx>) -> Result<(), Failure> {
-        let (lines, cost, names) = {
+    /// Asks for a tool that is new or changed since the tools were approved. Others need no question.
+    ///
+    /// # Errors
+    /// When it stays held back.
+    pub(crate) async fn allow(&self, cx: Option<&ToolCx>, tool: &str) -> Result<(), Failure> {
+        let is_held = || self.held().iter().any(|held| held.name == tool);
+        if !is_held() {
+            return Ok(());
+        }
+        let _one = self.asking.lock().await;
+        // Another call may have asked meanwhile.
+        if !is_held() {
+            return Ok(());
+        }
+        let (lines, now) = {
             let state = lock(&self.state);
-            let Some(now) = &state.changed else { return Ok(()) };
-            let before = state.known.tools.as_deref().unwrap_or_default();
-            let names: Vec<String> = now.iter().map(|tool| tool.name.clone()).collect();
-            (changes(before, now, SHOWN), tokens(now), names)
+            (state.tool_changes(&self.settings.hash, SHOWN), state.now.clone().unwrap_or_default())
         };
         let question = format!(
             "The tools of the MCP server {} have changed since you approved them. Use them as they are now?\n{}\n{}",
             self.name(),
             lines.join("\n"),
-            price(names.iter().map(String::as_str), names.len(), cost)
+            price(now.iter().map(|tool| tool.name.as_str()), now.len(), tokens(&now))
         );
-        self.ask(cx, question, "its tools have changed since they were approved").await
+        self.ask(cx, question, "it is new, or has changed, since the tools of this server were approved")
+            .await
     }
 
     /// Asks, and keeps a yes.

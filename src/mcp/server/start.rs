@@ -141,7 +141,7 @@ impl Server {
     /// Reads the tools, and compares them with the approved ones.
     pub(super) async fn read_tools(&self, connection: &Connection) -> Result<(), Failure> {
         let reading = tokio::time::timeout(self.settings.start, connection.tools());
-        let (tools, dropped) = match reading.await {
+        let (tools, left_out) = match reading.await {
             Err(_) => {
                 let why = format!("it did not list its tools within {} s", self.settings.start.as_secs());
                 return Err(Failure { tail: connection.tail.text(), ..Failure::new(why) });
@@ -153,24 +153,18 @@ impl Server {
             }
             Ok(Ok(tools)) => tools,
         };
-        if dropped > 0 {
-            tracing::warn!(
-                server = self.name(),
-                dropped,
-                "tools of an MCP server are left out: their names cannot be used"
-            );
+        for note in &left_out {
+            tracing::warn!(server = self.name(), note, "a part of the list of an MCP server was left out");
         }
         let known = {
             let mut state = lock(&self.state);
             state.known.revision = Some(connection.revision()).filter(|r| !r.is_empty());
-            let before = state.known.tools.as_ref().filter(|_| state.known.hash == self.settings.hash);
-            if before.is_some_and(|before| *before != tools) {
-                state.changed = Some(tools);
-            } else {
-                state.changed = None;
-                state.known.tools = Some(tools);
+            // What was approved stays so, also while a tool is gone.
+            if state.approved(&self.settings.hash).is_none() {
+                state.known.tools = Some(tools.clone());
                 state.known.hash.clone_from(&self.settings.hash);
             }
+            (state.now, state.left_out) = (Some(tools), left_out);
             state.known.clone()
         };
         if let Err(error) = self.file.write(&known) {
