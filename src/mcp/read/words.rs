@@ -157,7 +157,7 @@ fn of_http(error: &reqwest::Error) -> String {
 fn of_streamable(error: &StreamableHttpError<reqwest::Error>) -> String {
     match error {
         StreamableHttpError::Client(error) => of_http(error),
-        StreamableHttpError::Io(error) => error.to_string(),
+        StreamableHttpError::Io(error) => of_cause(error),
         StreamableHttpError::HttpStatus(status) => of_cause(status),
         StreamableHttpError::Auth(error) => of_login(error),
         StreamableHttpError::UnexpectedEndOfStream => "the answer ended before its end".into(),

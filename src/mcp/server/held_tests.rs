@@ -91,7 +91,7 @@ async fn a_tool_with_an_odd_name_is_called_by_its_own() {
     assert_eq!(tools.len(), 8, "{tools:?}");
     for tool in &tools {
         let said = call(&rig.hub, &tool.name).await.unwrap();
-        let own = tool.own_name().replace('\u{1b}', "").replace('\u{202e}', "");
+        let own = tool.own_name().replace(['\u{1b}', '\u{202e}'], "");
         assert!(said.contains(&own) || own.starts_with("[2J"), "{tool:?}: {said}");
     }
     // A model may say the own name; rules see the safe one, and the user both.
