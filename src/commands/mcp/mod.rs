@@ -355,7 +355,8 @@ async fn test(server: &Server, approve: bool, json: bool) -> Result<Exit, Notice
     let (resources, prompts) = if tried.is_ok() { server.listed().await } else { Default::default() };
     let mut view = server.view();
     if json {
-        view.notes.splice(0..0, changed);
+        changed.append(&mut view.notes);
+        view.notes = changed;
         say(&json_line(&view))?;
     }
     if let Err(failure) = tried {
