@@ -42,9 +42,10 @@ impl Hub {
         let connection = server.ready(None).await?;
         let reading = tokio::time::timeout(server.settings.call, connection.resource(uri));
         let mut read = match reading.await.map_err(|_| silent(&server))? {
-            Err(CallError::Login(challenge)) => return Err(server.logged_out(challenge)),
+            Err(CallError::Login(challenge)) => return Err(server.logged_out(challenge, Some(uri))),
             other => other.map_err(|e| Failure::new(e.to_string()))?,
         };
+        server.rights_are_enough(uri);
         let (mut texts, mut pictures, mut left) = (Vec::new(), Vec::new(), LeftOut::default());
         let all = list(&mut read, "contents", "content", &mut left);
         for (at, content) in all.iter().enumerate() {
@@ -89,9 +90,10 @@ impl Hub {
         let reading =
             tokio::time::timeout(server.settings.call, connection.prompt(prompt.own_name(), arguments));
         let mut read = match reading.await.map_err(|_| silent(&server))? {
-            Err(CallError::Login(challenge)) => return Err(server.logged_out(challenge)),
+            Err(CallError::Login(challenge)) => return Err(server.logged_out(challenge, Some(&prompt.name))),
             other => other.map_err(|e| Failure::new(e.to_string()))?,
         };
+        server.rights_are_enough(&prompt.name);
         let (mut texts, mut pictures, mut left) = (Vec::new(), Vec::new(), LeftOut::default());
         let all = list(&mut read, "messages", "message", &mut left);
         for (at, message) in all.iter().enumerate() {
@@ -130,9 +132,13 @@ fn said(message: &Value, pictures: &mut Vec<Part>) -> Result<Option<String>, Str
         Value::String(text) => return Ok(Some(spoken(message, clean(text.as_bytes())))),
         one => std::slice::from_ref(one),
     };
+    if let [one] = pieces {
+        return piece(one, pictures).map(|text| text.map(|text| spoken(message, text)));
+    }
     let mut texts = Vec::new();
-    for one in pieces {
-        texts.extend(piece(one, pictures)?);
+    for (at, one) in pieces.iter().enumerate() {
+        let lost = |why| Some(format!("[part {} of {} was left out: {why}]", at + 1, pieces.len()));
+        texts.extend(piece(one, pictures).unwrap_or_else(lost));
     }
     Ok((!texts.is_empty()).then(|| spoken(message, texts.join("\n"))))
 }
@@ -251,6 +257,16 @@ mod tests {
         let none = arguments(&prompt(&[]), "be brief").unwrap();
         assert!(none.is_empty(), "{none:?}");
         assert_eq!(arguments(&two, " ").unwrap_err(), "it needs file: /notes:review FILE [DEPTH]");
+    }
+
+    #[test]
+    fn an_odd_piece_of_a_message_costs_itself() {
+        let good = |text: &str| json!({"type": "text", "text": text});
+        let message = json!({"role": "user", "content": [good("a"), {"type": "video"}, good("b")]});
+        let text = said(&message, &mut Vec::new()).unwrap().unwrap();
+        assert!(text.starts_with("a\n[part 2 of 3 was left out: ") && text.ends_with("]\nb"), "{text}");
+        let alone = said(&json!({"content": {"type": "video"}}), &mut Vec::new());
+        assert_eq!(alone, Err("its kind 'video' is not known".into()));
     }
 
     #[test]

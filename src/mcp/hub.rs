@@ -37,7 +37,7 @@ pub enum ServerRights {
     Write,
 }
 
-/// What a confined program gets.
+/// The rights of a confined program.
 #[derive(Clone, Debug)]
 pub struct Confined {
     pub confiner: Arc<dyn Confiner>,
@@ -47,7 +47,7 @@ pub struct Confined {
     pub offline: bool,
 }
 
-/// What the servers share.
+/// The things that the servers share.
 pub struct HubConfig {
     /// The workspace.
     pub root: PathBuf,
@@ -71,7 +71,7 @@ pub struct Hub {
     starts: Mutex<JoinSet<()>>,
 }
 
-/// What a search found out of servers whose tools were not known.
+/// The findings of a search about servers whose tools were not known.
 #[derive(Debug, Default)]
 pub struct Learned {
     /// Why some cannot be used.
@@ -86,7 +86,7 @@ pub struct CallResult {
     pub parts: Vec<Part>,
     /// The server says that it failed.
     pub failed: bool,
-    /// What the user and the model should know besides, in sentences without a full stop.
+    /// Notes to the user and the model besides, in sentences without a full stop.
     pub notes: Vec<String>,
 }
 
@@ -280,10 +280,12 @@ impl Hub {
         let limits = (server.settings.call, &notes);
         let mut result = match connection.call(known.own_name(), arguments, cx, limits).await {
             Err(_) if server.is_revoked() => return Err(NoResult::Unusable(Failure::revoked())),
-            Err(CallError::Login(challenge)) => return Err(NoResult::Unusable(server.logged_out(challenge))),
+            Err(CallError::Login(challenge)) => {
+                return Err(NoResult::Unusable(server.logged_out(challenge, Some(&tool))));
+            }
             other => other.map_err(NoResult::Failed)?,
         };
-        server.rights_are_enough();
+        server.rights_are_enough(&tool);
         let failed = has_failed(&result);
         Ok(CallResult { parts: parts(&mut result), failed, notes: notes.take() })
     }
@@ -310,7 +312,7 @@ pub(crate) fn no_tool(server: &Server, tool: &str) -> NoResult {
     NoResult::NoTool(near.map(str::to_owned))
 }
 
-/// What the engine needs of the servers.
+/// The servers as the engine needs them.
 #[async_trait]
 impl tiller_tool::mcp::McpServers for Hub {
     fn views(&self) -> Vec<McpServerView> {
@@ -351,7 +353,7 @@ impl tiller_tool::mcp::McpServers for Hub {
         match act {
             McpAct::Disable => server.enable(false).await,
             McpAct::Enable => server.enable(true).await,
-            McpAct::Approve => server.approve()?,
+            McpAct::Approve => server.approve(&server.differences())?,
             McpAct::Restart => {
                 if server.needs_approval() {
                     return Err("it has not been approved".into());

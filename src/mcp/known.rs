@@ -1,4 +1,4 @@
-//! What is kept of a server between sessions: the person's approval, its tools as they were approved, and the revision of
+//! The things that are kept of a server between sessions: the person's approval, its tools as they were approved, and the revision of
 //! the protocol that it speaks. One file for each server, 0600.
 
 use std::path::{Path, PathBuf};
@@ -17,6 +17,9 @@ pub(crate) const TOOLS: usize = 1000;
 const FILE: u64 = 8 << 20;
 /// Maximum length of a description, in bytes.
 const DESCRIPTION: usize = 16 << 10;
+
+/// Maximum length of a command that is shown whole, in characters.
+const WORDS: usize = 300;
 
 /// A tool as a server describes it. Hostile: cleaned where it is shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -109,7 +112,8 @@ fn differing(text: &str, other: &str) -> String {
     let from = text.floor_char_boundary(same.saturating_sub(20));
     let part: String = text[from..].chars().take(160).collect();
     let part = tiller_tool::text::visible(&part).replace('\n', " ");
-    format!("'{}{part}'", if from > 0 { "…" } else { "" })
+    let end = if text[from..].chars().nth(160).is_some() { "…" } else { "" };
+    format!("'{}{part}{end}'", if from > 0 { "…" } else { "" })
 }
 
 /// The first line of a description, short.
@@ -120,13 +124,14 @@ pub(crate) fn first_line(text: &str) -> String {
     format!("{}{end}", tiller_tool::text::visible(&cut))
 }
 
-/// What is kept of one server.
+/// The things that are kept of one server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Known {
     /// The hash of the settings that the person said yes to.
     pub(crate) approved: Option<String>,
-    /// What these settings said; `None`: nothing was approved, or by an earlier version of Tiller, which did not keep it.
+    /// The words of these settings; `None`: nothing of a project was approved, or by an earlier version of Tiller, which did not
+    /// keep them.
     pub(crate) approved_as: Option<ApprovedCommand>,
     /// The hash of the settings that the tools were read with.
     pub(crate) hash: String,
@@ -134,11 +139,13 @@ pub(crate) struct Known {
     pub(crate) tools: Option<Vec<KnownTool>>,
     /// The revision of the protocol.
     pub(crate) revision: Option<String>,
-    /// What the server said when it wanted a login.
+    /// The words of the server when it wanted a login.
     pub(crate) challenge: Option<String>,
     /// The rights that the last logins asked for, and how many in a row asked for these without a call that passed.
     pub(crate) scopes: Vec<String>,
     pub(crate) logins: u32,
+    /// The tool, or the address, that the server refused last for want of rights: only a call of it shows that they are enough.
+    pub(crate) refused: Option<String>,
 }
 
 /// A command, or an address, as it was approved.
@@ -163,13 +170,19 @@ impl ApprovedCommand {
         Self { words: settings.words(), given, folder }
     }
 
-    /// What differs from `now`, one sentence without a full stop for each.
+    /// The differences to `now`, one sentence without a full stop for each.
     pub(crate) fn changes(&self, now: &Self) -> Vec<String> {
-        let shown = |text: &str| line(text, 300);
+        let shown = |text: &str| line(text, WORDS);
         let mut all = Vec::new();
         if self.words != now.words {
-            all.push(format!("it was: {}", shown(&self.words)));
-            all.push(format!("it is now: {}", shown(&now.words)));
+            // Of long ones the part that differs.
+            let short = [self, now].iter().all(|it| it.words.chars().count() <= WORDS);
+            let part = |it: &Self, other: &Self| match short {
+                true => shown(&it.words),
+                false => differing(&it.words, &other.words),
+            };
+            all.push(format!("it was: {}", part(self, now)));
+            all.push(format!("it is now: {}", part(now, self)));
         }
         if self.folder != now.folder {
             let folder =
@@ -205,7 +218,7 @@ impl ApprovedCommand {
 pub(crate) struct KeptFile(PathBuf);
 
 impl KeptFile {
-    /// What is kept; nothing where it cannot be read.
+    /// The content; nothing where it cannot be read.
     pub(crate) fn read<T: Default + serde::de::DeserializeOwned>(&self) -> T {
         let small = std::fs::metadata(&self.0).is_ok_and(|meta| meta.len() <= FILE);
         let text = small.then(|| std::fs::read(&self.0).ok()).flatten();
@@ -249,7 +262,7 @@ impl KnownFile {
         KeptFile(self.0.0.with_extension(format!("{what}.json")))
     }
 
-    /// What is kept; nothing where it cannot be read.
+    /// The content; nothing where it cannot be read.
     pub(crate) fn read(&self) -> Known {
         self.0.read()
     }

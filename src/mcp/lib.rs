@@ -41,7 +41,7 @@ mod tools;
 pub use hub::{CallResult, Confine, Confined, Hub, HubConfig, Learned, NoResult, ServerRights};
 pub use known::{KnownTool, changes, tokens};
 pub use read::names::is_name;
-pub use server::{Failure, Server};
+pub use server::{Failure, Seen, Server};
 pub use session::CallError;
 pub use settings::{
     Origin, ServerSettings, StartCheck, Started, Transport, is_server_name, project_servers, variables,

@@ -203,16 +203,10 @@ pub(crate) async fn log_in(
     if !rights.is_empty() {
         request = request.with_scopes(rights);
     }
-    match client {
-        // The address of a document about the client is its id, where the server reads such documents.
-        Some(client) if client.id.starts_with("https://") && client.secret.is_none() => {
-            request = request.with_client_metadata_url(&client.id);
-        }
-        Some(client) => {
-            request.client_id = Some(client.id.clone());
-            request.client_secret = client.secret.clone();
-        }
-        None => {}
+    // The address of a document about the client is an id, too.
+    if let Some(client) = client {
+        request.client_id = Some(client.id.clone());
+        request.client_secret = client.secret.clone();
     }
     state.start_authorization(request).await.map_err(words)?;
     let OAuthState::Session(session) = &state else { return Err("the login did not begin".into()) };

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tiller_config::{McpServer, McpTransport};
 
+use crate::read::parts::kind;
 use crate::read::words::line;
 
 /// Default time limit of a start.
@@ -373,7 +374,12 @@ pub fn project_servers(
             .push(format!(".mcp.json: it names {} servers, and only the first {MOST} are used", named.len()));
     }
     for (name, server) in named.into_iter().take(MOST) {
-        let server: ProjectServer = match serde_json::from_value(server) {
+        let read = match server.is_object() {
+            true => serde_json::from_value(server).map_err(|why| why.to_string()),
+            // A list would be read as the members in their order, which a check of the folder's trust does not see.
+            false => Err(format!("it is {}, and no object", kind(&server))),
+        };
+        let server: ProjectServer = match read {
             Ok(server) => server,
             Err(why) => {
                 problems.push(format!(
@@ -557,7 +563,7 @@ mod tests {
             "{\"command\": 7}",
             "{\"args\": \"x\"}",
             "{\"command\":\"x\",\"env\":{\"A\":1}}",
-            "[]",
+            "[\"python3\", [\"x.py\"]]",
         ] {
             let file = format!(
                 "{{\"mcpServers\": {{\"a\": {{\"command\": \"x\"}}, \"odd\": {odd}, \"z\": {{\"command\": \"y\"}}}}}}"

@@ -283,7 +283,7 @@ async fn a_server_may_ask_the_person_and_report_progress() {
     let tool = crate::tools::McpCall::new(Arc::clone(&rig.hub));
     let said = rig.bench.say(&tool, json!({"server": "asks", "tool": "echo", "arguments": {}})).await;
     assert!(said.contains("\"action\": \"cancel\"") && !said.contains("decline"), "nobody answers: {said}");
-    assert!(said.contains("[the server asked for input (\"Who is it?\") and got none: "), "{said}");
+    assert!(said.contains("[the server asked for input and got none: "), "{said}");
     // The server answers when the last report has arrived: it would be dropped behind the answer.
     let go = rig.bench.scratch.path().join("go");
     let hub = rig.again("progress", &[("GO", &go.display().to_string())]);

@@ -167,7 +167,7 @@ fn all(setup: &Setup) -> Result<Option<Arc<Hub>>, Notice> {
     Ok(Some(hub))
 }
 
-/// What an argument of the command line means.
+/// The meaning of an argument of the command line.
 enum Named<'a> {
     /// A server that is configured.
     Name(&'a str),
@@ -328,18 +328,22 @@ fn failed(error: &ConfigError) -> Notice {
 
 /// Keeps the approval of a server as it is now, after what changed since the last one was shown. Returns what changed.
 fn approve_now(server: &Server, json: bool) -> Result<Vec<String>, Notice> {
-    let changed = server.differences();
-    if !changed.is_empty() && !json {
+    let seen = server.differences();
+    let shown = !seen.lines.is_empty() && !json;
+    if shown {
         let mut text = format!("{} has changed since you approved it:\n", server.name());
-        for line in &changed {
+        for line in &seen.lines {
             text.push_str(&format!("  {}\n", clean::plain(line)));
         }
-        say(&(text + "It is approved as it is now.\n"))?;
+        say(&text)?;
     }
     server
-        .approve()
+        .approve(&seen)
         .map_err(|e| Notice::new(NoticeKind::User, format!("the approval could not be kept: {e}")))?;
-    Ok(changed)
+    if shown {
+        say("It is approved as it is now.\n")?;
+    }
+    Ok(seen.lines)
 }
 
 async fn test(server: &Server, approve: bool, json: bool) -> Result<Exit, Notice> {
@@ -349,7 +353,7 @@ async fn test(server: &Server, approve: bool, json: bool) -> Result<Exit, Notice
     }
     let began = Instant::now();
     let tried = server.check().await;
-    if approve && tried.is_ok() && !server.differences().is_empty() {
+    if approve && tried.is_ok() && !server.differences().lines.is_empty() {
         changed.extend(approve_now(server, json)?);
     }
     let (resources, prompts) = if tried.is_ok() { server.listed().await } else { Default::default() };

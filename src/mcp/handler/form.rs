@@ -24,20 +24,16 @@ const TRIES: usize = 20;
 /// Maximum bytes of a question.
 const QUESTION: usize = 32 << 10;
 
-/// What became of a form.
+/// The choice that gives no value.
+const NONE: &str = "Give none";
+
+/// The end of a form.
 #[derive(Debug, PartialEq)]
 pub(super) enum Answered {
     Given(Map<String, Value>),
     /// The user said no.
     Declined,
-    /// No user answered; why.
-    Unanswered(String),
-}
-
-/// One answer of the user.
-enum Reply {
-    Texts(Vec<String>),
-    Declined,
+    /// No user answered, or the user closed a question; why.
     Unanswered(String),
 }
 
@@ -62,12 +58,10 @@ pub(super) async fn ask(server: &str, message: &str, schema: &Value, cx: &ToolCx
     let fields: Vec<Field> =
         properties.iter().map(|(name, property)| Field::of(name, property, required(name))).collect();
     if fields.is_empty() {
-        return match question(cx, head, &["Yes", "No"].map(str::to_owned), false).await {
-            Reply::Texts(answers) if answers.first().is_some_and(|a| a == "Yes") => {
-                Answered::Given(Map::new())
-            }
-            Reply::Texts(_) | Reply::Declined => Answered::Declined,
-            Reply::Unanswered(why) => Answered::Unanswered(why),
+        return match question(cx, head, &["Yes", "No"].map(str::to_owned), Typed::No).await {
+            Ok(answers) if answers.first().is_some_and(|a| a == "Yes") => Answered::Given(Map::new()),
+            Ok(_) => Answered::Declined,
+            Err(why) => Answered::Unanswered(why),
         };
     }
     let mut all: Vec<&Field> = fields.iter().collect();
@@ -78,9 +72,12 @@ pub(super) async fn ask(server: &str, message: &str, schema: &Value, cx: &ToolCx
         }
     }
     let mut content = Map::new();
-    // A value that the user was not asked for is what the list says of it.
+    // A value that the user was not asked for is the one that the list shows.
     content.extend(
-        fields.iter().filter(|f| !f.required).filter_map(|f| Some((f.name.clone(), f.usual.clone()?))),
+        fields
+            .iter()
+            .filter(|f| !f.required)
+            .filter_map(|f| Some((f.name.clone(), f.shown_usual()?.clone()))),
     );
     let count = all.len();
     for (at, field) in all.into_iter().enumerate() {
@@ -103,6 +100,7 @@ async fn which(cx: &ToolCx, head: &str, fields: &[Field]) -> Result<bool, Answer
     }
     let whole = format!("Answer all {}", fields.len());
     let some = match needed {
+        0 if fields.iter().any(|field| field.shown_usual().is_some()) => "Send what is shown".to_owned(),
         0 => "Send it without them".to_owned(),
         1 => "Answer the 1 that it needs".to_owned(),
         n => format!("Answer the {n} that it needs"),
@@ -112,35 +110,53 @@ async fn which(cx: &ToolCx, head: &str, fields: &[Field]) -> Result<bool, Answer
         choices.push(some.clone());
     }
     choices.push("Decline".into());
-    match question(cx, text, &choices, false).await {
-        Reply::Texts(answers) if answers.first() == choices.first() => Ok(false),
-        Reply::Texts(answers) if answers.first() == Some(&some) => Ok(true),
-        Reply::Texts(_) | Reply::Declined => Err(Answered::Declined),
-        Reply::Unanswered(why) => Err(Answered::Unanswered(why)),
+    match question(cx, text, &choices, Typed::No).await {
+        Ok(answers) if answers.first() == choices.first() => Ok(false),
+        Ok(answers) if answers.first() == Some(&some) => Ok(true),
+        Ok(_) => Err(Answered::Declined),
+        Err(why) => Err(Answered::Unanswered(why)),
     }
 }
 
-/// Puts one question, with the dialog that `clarify` uses.
-async fn question(cx: &ToolCx, mut question: String, choices: &[String], multiple: bool) -> Reply {
-    question.truncate(question.floor_char_boundary(QUESTION));
+/// The ways to answer a question.
+#[derive(Clone, Copy, PartialEq)]
+enum Typed {
+    /// One of the choices.
+    No,
+    /// Several of them.
+    Several,
+    /// Words, or one of the choices.
+    Yes,
+}
+
+/// Puts one question, with the dialog that `clarify` uses. A user who closes it ends the form and answers nothing, as does one
+/// that cannot be shown whole. `Err`: why there is no answer.
+async fn question(
+    cx: &ToolCx,
+    question: String,
+    choices: &[String],
+    typed: Typed,
+) -> Result<Vec<String>, String> {
+    if question.len() > QUESTION {
+        return Err(format!("a question of its form has more than {} KB", QUESTION >> 10));
+    }
     let body = AskBody::Clarify {
         question,
         choices: choices.to_vec(),
-        allow_freetext: choices.is_empty(),
-        multiple,
+        allow_freetext: typed == Typed::Yes,
+        multiple: typed == Typed::Several,
         default: None,
         decides: Vec::new(),
     };
     let answer = tokio::select! {
         biased;
-        () = cx.cancel.cancelled() => return Reply::Unanswered("the call was stopped".into()),
+        () = cx.cancel.cancelled() => return Err("the call was stopped".into()),
         answer = cx.ports.ask(&cx.agent, body) => answer,
     };
     match answer {
-        Ok(AskReply::Choice { answers }) if !answers.is_empty() => Reply::Texts(answers),
-        Ok(AskReply::Declined) => Reply::Declined,
-        Ok(_) => Reply::Unanswered("the question was closed without an answer".into()),
-        Err(why) => Reply::Unanswered(line(&why, LABEL)),
+        Ok(AskReply::Choice { answers }) if !answers.is_empty() => Ok(answers),
+        Ok(_) => Err("the question was closed without an answer".into()),
+        Err(why) => Err(line(&why, LABEL)),
     }
 }
 
@@ -164,7 +180,7 @@ pub(super) struct Field {
     /// Its default.
     usual: Option<Value>,
     kind: String,
-    /// What can be chosen: as it is shown, and what it stands for.
+    /// The choices: as each is shown, and the value that it stands for.
     options: Vec<(String, Value)>,
     /// Several can be chosen.
     several: bool,
@@ -200,25 +216,45 @@ impl Field {
         }
     }
 
-    /// What is said of it behind its label.
+    /// Its default, where a question shows it whole: no other one is sent.
+    fn shown_usual(&self) -> Option<&Value> {
+        let usual = self.usual.as_ref()?;
+        let text = usual.as_str().map_or_else(|| usual.to_string(), str::to_owned);
+        (plain(usual) == text).then_some(usual)
+    }
+
+    /// The words behind its label.
     fn note(&self) -> String {
-        match (self.required, &self.usual) {
+        match (self.required, self.shown_usual()) {
             (true, _) => String::new(),
             (false, None) => " (optional)".into(),
-            (false, Some(usual)) => {
-                let usual = usual.as_str().map_or_else(|| usual.to_string(), str::to_owned);
-                format!(" (optional; {} if you give none)", line(&usual, LABEL))
-            }
+            (false, Some(usual)) => format!(" (optional; {} if you give none)", plain(usual)),
         }
+    }
+
+    /// Returns true if its choices are those of a question; more are a numbered list.
+    fn few(&self) -> bool {
+        self.options.len() + usize::from(!self.required) <= CHOICES
+    }
+
+    /// The choice that gives no value: none of its own.
+    fn none(&self) -> String {
+        let mut none = NONE.to_owned();
+        while self.options.iter().any(|(shown, _)| *shown == none) {
+            none.push('.');
+        }
+        none
     }
 
     /// Asks for it, again while the answer does not fit. `None`: the user gives none.
     async fn ask(&self, cx: &ToolCx, head: &str) -> Result<Option<Value>, Answered> {
-        let mut wrong = String::new();
-        let few = self.options.len() <= CHOICES;
-        let choices: Vec<String> = match few {
-            true => self.options.iter().map(|(shown, _)| shown.clone()).collect(),
-            false => Vec::new(),
+        let (mut wrong, few, none) = (String::new(), self.few(), self.none());
+        let own = self.options.iter().map(|(shown, _)| shown.clone()).filter(|_| few);
+        let choices: Vec<String> = own.chain((!self.required).then(|| none.clone())).collect();
+        let typed = match few && !self.options.is_empty() {
+            true if self.several => Typed::Several,
+            true => Typed::No,
+            false => Typed::Yes,
         };
         for _ in 0..TRIES {
             let mut text = format!("{wrong}{head}{}{}", self.label, self.note());
@@ -229,24 +265,22 @@ impl Field {
                     text.push_str(&format!("\n{}. {shown}", at + 1));
                 }
             }
-            let answers = match question(cx, text, &choices, self.several && few).await {
-                Reply::Texts(answers) => answers,
-                Reply::Declined if self.required => return Err(Answered::Declined),
-                Reply::Declined => return Ok(self.usual.clone()),
-                Reply::Unanswered(why) => return Err(Answered::Unanswered(why)),
-            };
+            let answers = question(cx, text, &choices, typed).await.map_err(Answered::Unanswered)?;
+            if !self.required && answers == [none.as_str()] {
+                return Ok(self.shown_usual().cloned());
+            }
             match self.value(&answers) {
                 Ok(value) => return Ok(Some(value)),
                 Err(why) => wrong = format!("That does not fit: {why}.\n"),
             }
         }
-        Err(Answered::Unanswered(format!("no answer fitted {}", self.label)))
+        Err(Answered::Unanswered("no answer fitted one of its values".into()))
     }
 
     /// The answer in the type of the schema; `Err`: why it is not of that type.
     pub(super) fn value(&self, answers: &[String]) -> Result<Value, String> {
         if self.several {
-            let pieces: Vec<&str> = match self.options.len() > CHOICES || self.options.is_empty() {
+            let pieces: Vec<&str> = match !self.few() || self.options.is_empty() {
                 true => answers.iter().flat_map(|answer| answer.split(',')).map(str::trim).collect(),
                 false => answers.iter().map(String::as_str).collect(),
             };
@@ -275,12 +309,12 @@ impl Field {
     fn one(&self, answer: &str) -> Result<Value, String> {
         let shown = || line(answer, 60);
         if !self.options.is_empty() {
-            let named =
-                self.options.iter().find(|(shown, value)| shown == answer || value.as_str() == Some(answer));
+            // The number of a list that asks for one, then the text that was shown, then the value behind another text.
             let numbered = || self.options.get(answer.trim().parse::<usize>().ok()?.checked_sub(1)?);
-            let numbered = if self.options.len() > CHOICES { numbered() } else { None };
-            return named
-                .or(numbered)
+            let numbered = if self.few() { None } else { numbered() };
+            return numbered
+                .or_else(|| self.options.iter().find(|(shown, _)| shown == answer))
+                .or_else(|| self.options.iter().find(|(_, value)| value.as_str() == Some(answer)))
                 .map(|(_, value)| value.clone())
                 .ok_or_else(|| format!("'{}' is none of the {} choices", shown(), self.options.len()));
         }
@@ -312,7 +346,7 @@ impl Field {
     }
 }
 
-/// What can be chosen for a value, as it is shown and as it is sent.
+/// The choices of a value, each as it is shown and as it is sent.
 fn options(property: &Value) -> Vec<(String, Value)> {
     let shown = |text: &str| line(text, LABEL);
     if let Some(all) = property["oneOf"].as_array().or(property["anyOf"].as_array()) {
@@ -339,9 +373,11 @@ fn plain(value: &Value) -> String {
 fn unique(mut all: Vec<(String, Value)>) -> Vec<(String, Value)> {
     let mut seen = std::collections::BTreeSet::new();
     for (at, (shown, _)) in all.iter_mut().enumerate() {
-        if shown.is_empty() || !seen.insert(shown.clone()) {
-            *shown = format!("{shown} ({})", at + 1).trim_start().to_owned();
-            seen.insert(shown.clone());
+        let mut number = at + 1;
+        let own = shown.clone();
+        while shown.is_empty() || !seen.insert(shown.clone()) {
+            *shown = format!("{own} ({number})").trim_start().to_owned();
+            number += 1;
         }
     }
     all

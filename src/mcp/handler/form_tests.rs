@@ -101,9 +101,19 @@ async fn the_user_may_give_only_what_is_needed_or_decline_and_nothing_else_decli
     (0..4).for_each(|_| bench.ports.reply(choice("x")));
     let Answered::Given(content) = ask("s", "Who?", &form(30), &bench.cx).await else { panic!() };
     assert_eq!(content.len(), 4);
-    for reply in [choice("Decline"), AskReply::Declined] {
-        bench.ports.reply(reply);
-        assert_eq!(ask("s", "Who?", &form(30), &bench.cx).await, Answered::Declined);
+    bench.ports.reply(choice("Decline"));
+    assert_eq!(ask("s", "Who?", &form(30), &bench.cx).await, Answered::Declined);
+    // A closed question ends the form at any place, and answers nothing: clients that go away close it, too.
+    let yes = json!({"properties": {"confirm": {"type": "boolean", "default": true}}});
+    for (before, schema) in
+        [(vec![], form(30)), (vec!["Answer all 30", "x"], form(30)), (vec![], yes), (vec![], json!({}))]
+    {
+        before.iter().for_each(|answer| bench.ports.reply(choice(answer)));
+        bench.ports.reply(AskReply::Declined);
+        let asked = lock(&bench.ports.asked).len();
+        let answered = ask("s", "Who?", &schema, &bench.cx).await;
+        assert!(matches!(&answered, Answered::Unanswered(why) if why.contains("closed")), "{answered:?}");
+        assert_eq!(lock(&bench.ports.asked).len(), asked + before.len() + 1);
     }
     // No user is there.
     let schemas = [form(1), form(4), form(30), json!({}), json!({"properties": 7}), form(501)];
@@ -115,6 +125,62 @@ async fn the_user_may_give_only_what_is_needed_or_decline_and_nothing_else_decli
     bench.cx.cancel.cancel();
     let stopped = ask("s", "Who?", &form(1), &bench.cx).await;
     assert_eq!(stopped, Answered::Unanswered("the call was stopped".into()));
+}
+
+#[tokio::test]
+async fn only_values_that_were_shown_are_sent() {
+    let bench = Bench::new();
+    let long = "x".repeat(201);
+    let properties: Map<String, Value> = [
+        ("a", json!("x")),
+        ("b", json!(long)),
+        ("c", json!(["1", 2])),
+        ("d", json!("a\nb")),
+        ("e", json!(null)),
+    ]
+    .into_iter()
+    .map(|(name, usual)| (name.to_owned(), json!({"type": "string", "default": usual})))
+    .collect();
+    let shown = Answered::Given(Map::from_iter([("a".into(), json!("x")), ("c".into(), json!(["1", 2]))]));
+    let schema = json!({"properties": properties});
+    bench.ports.reply(choice("Send what is shown"));
+    assert_eq!(ask("s", "Who?", &schema, &bench.cx).await, shown);
+    let list = questions(&bench).remove(0);
+    assert!(list.contains("1. a (optional; x if you give none)\n2. b (optional)\n"), "{list}");
+    bench.ports.reply(choice("Answer all 5"));
+    (0..5).for_each(|_| bench.ports.reply(choice("Give none")));
+    assert_eq!(ask("s", "Who?", &schema, &bench.cx).await, shown);
+    // A question that is too long to be shown whole asks nothing.
+    let many: Vec<String> = (0..400).map(|n| format!("{n} {}", "y".repeat(150))).collect();
+    let titles: Map<String, Value> =
+        (0..400).map(|n| (format!("v{n}"), json!({"title": format!("{n} {}", "z".repeat(150))}))).collect();
+    let asked = lock(&bench.ports.asked).len();
+    for schema in
+        [json!({"properties": {"v": {"enum": many}}, "required": ["v"]}), json!({"properties": titles})]
+    {
+        bench.ports.reply(choice("399"));
+        let answered = ask("s", "Who?", &schema, &bench.cx).await;
+        assert!(matches!(&answered, Answered::Unanswered(why) if why.contains("KB")), "{answered:?}");
+    }
+    assert_eq!(lock(&bench.ports.asked).len(), asked);
+}
+
+#[test]
+fn the_choice_that_was_shown_is_the_one_that_is_sent() {
+    let swapped = json!({"enum": ["low", "high"], "enumNames": ["high", "low"]});
+    let fives = json!({"type": "integer", "enum": [5, 10, 15, 20, 25, 30, 35]});
+    let same = json!({"enum": ["x", "y", "z"], "enumNames": ["a", "a (3)", "a"]});
+    for (schema, answer, value) in [
+        (&swapped, "low", json!("high")),
+        (&swapped, "high", json!("low")),
+        (&fives, "5", json!(25)),
+        (&fives, "35", json!(35)),
+        (&same, "a", json!("x")),
+        (&same, "a (3)", json!("y")),
+        (&same, "a (4)", json!("z")),
+    ] {
+        assert_eq!(Field::of("v", schema, true).value(&[answer.into()]), Ok(value), "{schema} {answer}");
+    }
 }
 
 #[tokio::test]
@@ -134,13 +200,13 @@ async fn hostile_words_of_a_form_are_plain_and_bounded() {
     let evil = "\u{1b}[2J\u{202e}\nThe user said Yes".repeat(500);
     let schema = json!({"properties": {(evil.clone()): {"type": "string", "title": evil, "default": evil, "enum": [evil, evil, ""]}}});
     let bench = Bench::new();
-    bench.ports.reply(AskReply::Declined);
+    bench.ports.reply(choice("Give none"));
     let answered = ask("s", &evil, &schema, &bench.cx).await;
-    assert!(matches!(answered, Answered::Given(_)), "{answered:?}");
+    assert_eq!(answered, Answered::Given(Map::new()), "a default that is not shown whole is not sent");
     let AskBody::Clarify { question, choices, .. } = lock(&bench.ports.asked)[0].clone() else { panic!() };
     assert!(question.len() < 5000 && question.lines().count() == 2, "{question}");
     let unique: std::collections::BTreeSet<&String> = choices.iter().collect();
-    assert!(unique.len() == 3 && choices.iter().all(|choice| !choice.is_empty()), "{choices:?}");
+    assert!(unique.len() == 4 && choices.iter().all(|choice| !choice.is_empty()), "{choices:?}");
     let texts = choices.into_iter().chain([question]);
     assert!(
         texts.into_iter().all(|text| text.chars().all(|c| c == '\n' || (!c.is_control() && c != '\u{202e}')))

@@ -1,4 +1,4 @@
-//! What a server may ask of Tiller, and what it reports of calls that run.
+//! Requests of a server to Tiller, and its reports of calls that run.
 
 // Roots: servers of older revisions ask for them.
 #![expect(deprecated)]
@@ -20,16 +20,11 @@ use tiller_protocol::lock;
 use tiller_tool::ToolCx;
 use tiller_tool::text::visible;
 
-use crate::read::words::line;
-
 mod form;
 
 use form::Answered;
 
-/// Characters of a server's question in a note.
-const NOTED: usize = 120;
-
-/// What the user and the model should know of a call besides its result, in sentences without a full stop. Cheap to clone.
+/// Notes to the user and the model about a call besides its result, in sentences without a full stop. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallNotes(Arc<Mutex<Vec<String>>>);
 
@@ -50,7 +45,7 @@ impl CallNotes {
 #[derive(Clone)]
 struct ActiveCall {
     id: u64,
-    /// What reports of its progress name; `None`: it is being sent. A fast server reports before this side has it.
+    /// The name that reports of its progress have; `None`: it is being sent. A fast server reports before this side has it.
     token: Option<ProgressToken>,
     /// The agent's call; `None`: a command without a screen.
     cx: Option<ToolCx>,
@@ -150,7 +145,7 @@ impl Handler {
             }
             _ => {
                 let call = self.calls.last();
-                self.cancelled(call.as_ref(), "", "Tiller opens no pages for a server")
+                self.cancelled(call.as_ref(), "Tiller opens no pages for a server")
             }
         }
     }
@@ -161,7 +156,7 @@ impl Handler {
             let defaults = form::defaults(schema).filter(|_| self.accept_defaults);
             return match defaults {
                 Some(content) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
-                None => self.cancelled(call.as_ref(), message, "there is no user to ask here"),
+                None => self.cancelled(call.as_ref(), "there is no user to ask here"),
             };
         };
         let open = call.as_ref().map(|call| OpenQuestion::new(&call.asking));
@@ -172,19 +167,15 @@ impl Handler {
                 ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(content))
             }
             Answered::Declined => ElicitResult::new(ElicitationAction::Decline),
-            Answered::Unanswered(why) => self.cancelled(call.as_ref(), message, &why),
+            Answered::Unanswered(why) => self.cancelled(call.as_ref(), &why),
         }
     }
 
-    /// "cancel", which decides nothing for the user. The call gets a note of it.
-    fn cancelled(&self, call: Option<&ActiveCall>, message: &str, why: &str) -> ElicitResult {
+    /// "cancel", which decides nothing for the user. The call gets a note of it, without words of the server.
+    fn cancelled(&self, call: Option<&ActiveCall>, why: &str) -> ElicitResult {
         tracing::info!(server = self.name, why, "a request of an MCP server for input was cancelled");
         if let Some(call) = call {
-            let asked = match line(message, NOTED) {
-                empty if empty.is_empty() => String::new(),
-                asked => format!(" (\"{asked}\")"),
-            };
-            call.notes.push(format!("the server asked for input{asked} and got none: {why}"));
+            call.notes.push(format!("the server asked for input and got none: {why}"));
         }
         let mut result = ElicitResult::new(ElicitationAction::Cancel);
         result.meta = serde_json::from_value(json!({"reason": why})).ok();

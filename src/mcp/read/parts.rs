@@ -8,7 +8,7 @@ use super::words::line;
 /// Maximum number of sentences about what was left out.
 const NOTES: usize = 20;
 
-/// What was left out of a list or a result, in sentences without a full stop.
+/// The pieces that were left out of a list or a result, in sentences without a full stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     notes: Vec<String>,

@@ -21,11 +21,14 @@ pub(crate) fn parts(result: &mut Value) -> Vec<Part> {
         Some(Value::String(text)) => vec![serde_json::json!({"type": "text", "text": std::mem::take(text)})],
         _ => list(result, "content", "part", &mut left),
     };
-    let all = content.len();
+    let (all, mut any) = (content.len(), false);
     for (at, block) in content.iter().take(PARTS).enumerate() {
         let piece = match piece(block, &mut pictures) {
             Ok(None) => continue,
-            Ok(Some(piece)) => piece,
+            Ok(Some(piece)) => {
+                any = true;
+                piece
+            }
             Err(why) => format!("[part {} of {all} was left out: {why}]", at + 1),
         };
         if !text.is_empty() && !text.ends_with('\n') {
@@ -39,11 +42,11 @@ pub(crate) fn parts(result: &mut Value) -> Vec<Part> {
     for note in left.sentences() {
         text.push_str(&format!("\n[{note}]"));
     }
-    if text.is_empty()
+    if !any
         && pictures.is_empty()
         && let Some(structured) = result.get("structuredContent").filter(|value| !value.is_null())
     {
-        text = clean(structured.to_string().as_bytes());
+        text = [clean(structured.to_string().as_bytes()), text].join("\n").trim_end().to_owned();
     }
     if text.is_empty() && pictures.is_empty() {
         text = "(no content)".into();

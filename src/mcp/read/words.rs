@@ -222,8 +222,17 @@ fn of_cause(error: &(dyn Error + 'static)) -> String {
 
 /// Words without paths of types: they say nothing to a person.
 fn without_types(text: &str) -> String {
-    let kept: Vec<&str> = text.split_whitespace().filter(|word| !word.contains("::")).collect();
+    let kept: Vec<&str> = text.split_whitespace().filter(|word| !is_path(word)).collect();
     kept.join(" ").trim_matches([':', ',', ' ']).to_owned()
+}
+
+/// Returns true for a path of a type, as Rust writes it: an address or a name with colons is none.
+fn is_path(word: &str) -> bool {
+    let mark = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let path = word.trim_start_matches(mark).split('<').next().unwrap_or_default().trim_end_matches(mark);
+    let name =
+        |part: &str| part.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic()) && !part.contains(mark);
+    path.contains("::") && path.split("::").all(name)
 }
 
 #[cfg(test)]
@@ -242,8 +251,13 @@ mod tests {
         "core::option::Option<a::B> \u{1b}[2Jline one\nline two\r\n\u{202e}x".repeat(40)
     }
 
+    /// Words of a server, which are its own: they are bounded and cannot act, and keep their colons.
+    fn theirs() -> String {
+        "\u{1b}[2Jline one\nline two\r\n\u{202e}x".repeat(40)
+    }
+
     fn data() -> ErrorData {
-        ErrorData::new(ErrorCode(-32000), hostile(), None)
+        ErrorData::new(ErrorCode(-32000), theirs(), None)
     }
 
     fn http_error() -> reqwest::Error {
@@ -259,7 +273,7 @@ mod tests {
             Streamable::UnexpectedEndOfStream,
             Streamable::UnexpectedServerResponse(Cow::Owned(hostile())),
             Streamable::ResponseBodyTooLarge { max_size: 4 << 20 },
-            Streamable::UnexpectedContentType(Some(hostile())),
+            Streamable::UnexpectedContentType(Some(theirs())),
             Streamable::UnexpectedContentType(None),
             Streamable::ServerDoesNotSupportSse,
             Streamable::ServerDoesNotSupportDeleteSession,
@@ -269,7 +283,7 @@ mod tests {
             Streamable::Auth(AuthError::AuthorizationFailed(hostile())),
             Streamable::AuthRequired(AuthRequiredError::new(challenge())),
             Streamable::InsufficientScope(InsufficientScopeError::new(challenge(), None)),
-            Streamable::ReservedHeaderConflict(hostile()),
+            Streamable::ReservedHeaderConflict(theirs()),
             Streamable::SessionExpired,
             Streamable::SessionRecoveryTimeout,
             Streamable::ReinitializationFailed(data()),
@@ -388,6 +402,19 @@ mod tests {
             let first = words.chars().next().unwrap();
             assert!(!first.is_uppercase() || words.starts_with("HTTP "), "{words}");
             assert!(!words.ends_with('.'), "{words}");
+        }
+    }
+
+    #[test]
+    fn only_paths_of_types_are_taken_out() {
+        for (text, kept) in [
+            ("Client error: rmcp::transport::Worker<reqwest::Client>: refused", "Client error: refused"),
+            ("(core::option::Option<a::B, c::D>) gone", "gone"),
+            ("http://[::1]:3000/mcp is not there", "http://[::1]:3000/mcp is not there"),
+            ("arn:aws:iam::1:role/x may not", "arn:aws:iam::1:role/x may not"),
+            ("https://a.example/x::y", "https://a.example/x::y"),
+        ] {
+            assert_eq!(without_types(text), kept);
         }
     }
 

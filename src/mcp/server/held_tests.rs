@@ -69,6 +69,10 @@ async fn an_added_tool_is_held_back_alone() {
         panic!()
     };
     assert!(question.contains("wipe is new") && question.contains("Now reads ~/.ssh"), "{question}");
+    assert!(
+        question.lines().nth(1).is_some_and(|first| first.starts_with("wipe")),
+        "the called one first: {question}"
+    );
     assert!(server.held().is_empty() && server.tools().unwrap().len() == 3);
     later.end().await;
     // A tool that is gone needs no question, and is still approved when it comes back.
@@ -187,6 +191,14 @@ async fn a_mute_server_costs_a_search_nothing_but_its_own_tools() {
     rig.hub.end().await;
 }
 
+/// Approves a server of the project as it is.
+fn shared_as(rig: &crate::testing::Rig, settings: crate::ServerSettings) {
+    let hub = rig.again("other", &[]);
+    hub.add(vec![settings]);
+    let shared = hub.find("shared").unwrap();
+    shared.approve(&shared.differences()).unwrap();
+}
+
 /// Each difference to what was approved is said before it is approved again.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_changed_since_an_approval_is_shown() {
@@ -200,12 +212,13 @@ async fn what_changed_since_an_approval_is_shown() {
     let changes = |args: &[&str], env: &[&str], cwd: &str| {
         let hub = rig.again("other", &[]);
         hub.add(vec![entry(args, env, cwd)]);
-        hub.find("shared").unwrap().differences()
+        hub.find("shared").unwrap().differences().lines
     };
     let hub = rig.again("other", &[]);
     hub.add(vec![entry(&["a.py"], &["TOKEN"], ".")]);
-    assert!(hub.find("shared").unwrap().differences().is_empty(), "nothing was approved");
-    hub.find("shared").unwrap().approve().unwrap();
+    assert!(hub.find("shared").unwrap().differences().lines.is_empty(), "nothing was approved");
+    let shared = hub.find("shared").unwrap();
+    shared.approve(&shared.differences()).unwrap();
     assert!(changes(&["a.py"], &["TOKEN"], ".").is_empty());
     assert_eq!(
         changes(&["a.py", "--all"], &["TOKEN"], "."),
@@ -213,6 +226,12 @@ async fn what_changed_since_an_approval_is_shown() {
     );
     assert_eq!(changes(&["a.py"], &["KEY"], "."), ["it is also given: KEY", "it is no longer given: TOKEN"]);
     assert_eq!(changes(&["a.py"], &["TOKEN"], "sub"), ["it starts in another folder: sub (before: .)"]);
+    // Of long ones the part that differs is shown.
+    let long = "x".repeat(400);
+    shared_as(&rig, entry(&[&long, "old"], &[], "."));
+    let shown = changes(&[&long, "new"], &[], ".").join("\n");
+    assert!(shown.contains("old'") && shown.contains("new'") && shown.len() < 200, "{shown}");
+    shared_as(&rig, entry(&["a.py"], &["TOKEN"], "."));
     let evil = changes(&["\u{1b}[2J\u{202e}\nx"], &["TOKEN"], ".").join("|");
     assert!(!evil.contains(['\u{1b}', '\n', '\u{202e}']), "{evil:?}");
     // The question says it, too.

@@ -71,6 +71,15 @@ impl Failure {
     }
 }
 
+/// A server as a person sees it who approves it.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The differences to what was approved, one sentence without a full stop for each.
+    pub lines: Vec<String>,
+    /// Its tools at that time; `None`: not read yet.
+    tools: Option<Vec<KnownTool>>,
+}
+
 /// Makes what a server is connected with. Called away from the screen's thread.
 pub(crate) type MakeEnvironment = Arc<dyn Fn(&ServerSettings, ServerRights) -> Environment + Send + Sync>;
 
@@ -128,9 +137,21 @@ impl ServerState {
         now.iter().filter(|tool| !is_among(tool, approved)).cloned().collect()
     }
 
-    fn tool_changes(&self, hash: &str, most: usize) -> Vec<String> {
+    /// The changes of its tools. `first`: the tool whose changes are the first ones.
+    fn tool_changes(&self, hash: &str, most: usize, first: Option<&str>) -> Vec<String> {
         let (Some(approved), Some(now)) = (self.approved(hash), &self.now) else { return Vec::new() };
-        changes(approved, now, most)
+        let mut now = now.clone();
+        now.sort_by_key(|tool| first != Some(tool.name.as_str()));
+        changes(approved, &now, most)
+    }
+
+    /// Fails where it is turned off, or the folder that names it is not trusted.
+    fn on(&self) -> Result<(), Failure> {
+        match (self.revoked, self.disabled) {
+            (true, _) => Err(Failure::revoked()),
+            (_, true) => Err(Failure::new("it is turned off; /mcp turns it on")),
+            _ => Ok(()),
+        }
     }
 
     /// What differs from the command that was approved; none where it is that one, or where none was.
@@ -291,7 +312,7 @@ impl Server {
             () => McpState::Configured,
         };
         let mut notes = state.command_changes(&self.settings);
-        notes.extend(state.tool_changes(&self.settings.hash, SHOWN));
+        notes.extend(state.tool_changes(&self.settings.hash, SHOWN, None));
         notes.extend(state.left_out.iter().map(|note| visible(note).into_owned()));
         McpServerView {
             name: self.settings.name.clone(),
@@ -341,12 +362,12 @@ impl Server {
         (lists.resources, lists.prompts)
     }
 
-    /// What differs from what was approved, one sentence without a full stop for each; none where nothing was approved.
-    pub fn differences(&self) -> Vec<String> {
+    /// The differences to what was approved; none where nothing was approved.
+    pub fn differences(&self) -> Seen {
         let state = lock(&self.state);
-        let mut all = state.command_changes(&self.settings);
-        all.extend(state.tool_changes(&self.settings.hash, usize::MAX));
-        all
+        let mut lines = state.command_changes(&self.settings);
+        lines.extend(state.tool_changes(&self.settings.hash, usize::MAX, None));
+        Seen { lines, tools: state.now.clone() }
     }
 
     /// Turns it off or on for this run. One that runs is ended.
@@ -398,12 +419,7 @@ impl Server {
     /// # Errors
     /// When it may not be used.
     pub(crate) async fn permitted(&self, cx: Option<&ToolCx>) -> Result<(), Failure> {
-        if self.is_revoked() {
-            return Err(Failure::revoked());
-        }
-        if self.is_disabled() {
-            return Err(Failure::new("it is turned off; /mcp turns it on"));
-        }
+        self.on()?;
         if self.needs_approval() {
             let _one = self.asking.lock().await;
             // Another call may have asked meanwhile.
@@ -412,6 +428,11 @@ impl Server {
             }
         }
         Ok(())
+    }
+
+    /// Fails where it is turned off, or the folder that names it is not trusted.
+    fn on(&self) -> Result<(), Failure> {
+        lock(&self.state).on()
     }
 
     /// Returns true while it is being started.
@@ -440,12 +461,13 @@ impl Server {
         Ok(connection)
     }
 
-    /// Notes that it wants a login, for the next one.
-    pub(crate) fn logged_out(&self, challenge: Option<String>) -> Failure {
+    /// Notes that it wants a login, for the next one. `refused`: the tool or the address that it refused.
+    pub(crate) fn logged_out(&self, challenge: Option<String>, refused: Option<&str>) -> Failure {
         let wanted = challenge.as_deref().map(crate::oauth::wanted_rights).unwrap_or_default();
         let (known, asked) = {
             let mut state = lock(&self.state);
             state.known.challenge = challenge;
+            state.known.refused = refused.map(str::to_owned);
             let asked =
                 state.known.logins > 0 && wanted.iter().all(|right| state.known.scopes.contains(right));
             (state.known.clone(), asked)
@@ -526,13 +548,13 @@ impl Server {
         lock(&self.state).used = true;
     }
 
-    /// Notes that a call passed: the rights of the login are enough.
-    pub(crate) fn rights_are_enough(&self) {
-        let (scopes, logins) = {
-            let state = lock(&self.state);
-            (state.known.scopes.clone(), state.known.logins)
+    /// Notes that a call of a tool, or of an address, passed: the rights of the login are enough where it is what was refused.
+    pub(crate) fn rights_are_enough(&self, passed: &str) {
+        let (scopes, logins, refused) = {
+            let known = &lock(&self.state).known;
+            (known.scopes.clone(), known.logins, known.refused.clone())
         };
-        if logins > 0 {
+        if logins > 0 && refused.is_none_or(|refused| refused == passed) {
             self.keep_rights(scopes, 0);
         }
     }

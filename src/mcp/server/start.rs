@@ -35,9 +35,7 @@ impl Server {
         // One with fewer rights has only listed its tools.
         self.end().await;
         // Since this call began, too.
-        if self.is_revoked() {
-            return Err(Failure::revoked());
-        }
+        self.on()?;
         self.wait_over()?;
         let revision = {
             let mut state = lock(&self.state);
@@ -79,7 +77,7 @@ impl Server {
                 read.map(|()| connection)
             }
             Err(NoConnection { tail, login: true, challenge, .. }) => {
-                Err(Failure { tail, ..self.logged_out(challenge) })
+                Err(Failure { tail, ..self.logged_out(challenge, None) })
             }
             Err(NoConnection { mut why, tail, .. }) => {
                 if rights == ServerRights::Read && environment.confined.is_some() {
@@ -89,11 +87,8 @@ impl Server {
             }
         };
         let mut state = lock(&self.state);
-        if state.revoked {
-            drop(state);
-            // What was started meanwhile ends with its connection.
-            return Err(Failure::revoked());
-        }
+        // What was started meanwhile ends with its connection.
+        state.on()?;
         match &made {
             Ok(connection) => {
                 (state.failure, state.failures, state.failed_at) = (None, 0, None);
@@ -146,7 +141,7 @@ impl Server {
                 let why = format!("it did not list its tools within {} s", self.settings.start.as_secs());
                 return Err(Failure { tail: connection.tail.text(), ..Failure::new(why) });
             }
-            Ok(Err(CallError::Login(challenge))) => return Err(self.logged_out(challenge)),
+            Ok(Err(CallError::Login(challenge))) => return Err(self.logged_out(challenge, None)),
             Ok(Err(error)) => {
                 let why = format!("its tools cannot be listed: {error}");
                 return Err(Failure { tail: connection.tail.text(), ..Failure::new(why) });

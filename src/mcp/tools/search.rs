@@ -109,13 +109,7 @@ impl Tool for ToolSearch {
         {
             let names: Vec<String> = server.held().iter().take(NAMED).map(KnownTool::label).collect();
             if !names.is_empty() {
-                held.push_str(&format!(
-                    "\nThe server {} has new or changed tools, which are held back until the user approves them \
-                     (a call asks, and so does `tiller mcp test {} --approve`): {}\n",
-                    server.name(),
-                    server.name(),
-                    names.join(", ")
-                ));
+                held.push_str(&format!("server {}: {}\n", server.name(), names.join(", ")));
             }
             all.extend(
                 server.tools().unwrap_or_default().into_iter().map(|tool| (server.name().to_owned(), tool)),
@@ -128,7 +122,11 @@ impl Tool for ToolSearch {
             text = framed("the MCP servers", &bound(clean(text.as_bytes()), cx), "");
         }
         if !held.is_empty() {
-            text.push_str(&clean(held.as_bytes()));
+            text.push_str(
+                "\nThese tools are new or changed, and held back until the user approves them (a call asks, and so does \
+                 `tiller mcp test NAME --approve`):\n",
+            );
+            text.push_str(&framed("the MCP servers", &bound(clean(held.as_bytes()), cx), ""));
         }
         if !learned.waiting.is_empty() {
             text.push_str(&format!(
