@@ -26,6 +26,8 @@ const QUESTION: usize = 32 << 10;
 
 /// The choice that gives no value.
 const NONE: &str = "Give none";
+/// The typed answer that gives no value.
+const TYPED_NONE: &str = "-";
 
 /// The end of a form.
 #[derive(Debug, PartialEq)]
@@ -125,7 +127,7 @@ enum Typed {
     No,
     /// Several of them.
     Several,
-    /// Words, or one of the choices.
+    /// Words.
     Yes,
 }
 
@@ -248,16 +250,23 @@ impl Field {
 
     /// Asks for it, again while the answer does not fit. `None`: the user gives none.
     async fn ask(&self, cx: &ToolCx, head: &str) -> Result<Option<Value>, Answered> {
-        let (mut wrong, few, none) = (String::new(), self.few(), self.none());
-        let own = self.options.iter().map(|(shown, _)| shown.clone()).filter(|_| few);
-        let choices: Vec<String> = own.chain((!self.required).then(|| none.clone())).collect();
-        let typed = match few && !self.options.is_empty() {
+        let (mut wrong, few) = (String::new(), self.few());
+        let listed = few && !self.options.is_empty();
+        // A typed answer has no choices beside it: digits would select them.
+        let none = if listed { self.none() } else { TYPED_NONE.to_owned() };
+        let own = self.options.iter().map(|(shown, _)| shown.clone());
+        let choices = own.chain((!self.required).then(|| none.clone()));
+        let choices: Vec<String> = choices.filter(|_| listed).collect();
+        let typed = match listed {
             true if self.several => Typed::Several,
             true => Typed::No,
             false => Typed::Yes,
         };
         for _ in 0..TRIES {
             let mut text = format!("{wrong}{head}{}{}", self.label, self.note());
+            if !self.required && !listed {
+                text.push_str(&format!("\nTo give none, answer with {none}"));
+            }
             if !few {
                 let how = if self.several { "numbers, with commas between them" } else { "a number" };
                 text.push_str(&format!("\nAnswer with {how}:"));
@@ -266,7 +275,7 @@ impl Field {
                 }
             }
             let answers = question(cx, text, &choices, typed).await.map_err(Answered::Unanswered)?;
-            if !self.required && answers == [none.as_str()] {
+            if !self.required && matches!(&answers[..], [answer] if answer.trim() == none) {
                 return Ok(self.shown_usual().cloned());
             }
             match self.value(&answers) {

@@ -148,8 +148,16 @@ async fn only_values_that_were_shown_are_sent() {
     let list = questions(&bench).remove(0);
     assert!(list.contains("1. a (optional; x if you give none)\n2. b (optional)\n"), "{list}");
     bench.ports.reply(choice("Answer all 5"));
-    (0..5).for_each(|_| bench.ports.reply(choice("Give none")));
+    (0..5).for_each(|_| bench.ports.reply(choice("-")));
     assert_eq!(ask("s", "Who?", &schema, &bench.cx).await, shown);
+    let AskBody::Clarify { question, choices, allow_freetext, .. } = lock(&bench.ports.asked)[2].clone()
+    else {
+        panic!()
+    };
+    assert!(
+        question.ends_with("To give none, answer with -") && choices.is_empty() && allow_freetext,
+        "{question}"
+    );
     // A question that is too long to be shown whole asks nothing.
     let many: Vec<String> = (0..400).map(|n| format!("{n} {}", "y".repeat(150))).collect();
     let titles: Map<String, Value> =
