@@ -56,8 +56,8 @@ impl std::fmt::Display for CallError {
 /// Time in which a cancellation has to be sent.
 const CANCEL: Duration = Duration::from_secs(1);
 
-/// A request that was sent. When it is dropped before its answer has come, however that happens, the server is told that
-/// it is cancelled; an answer that comes nevertheless goes nowhere.
+/// A request that was sent. When it is dropped before its answer has come, however that happens, it is cancelled at the
+/// server; an answer that comes nevertheless goes nowhere.
 struct SentRequest {
     handle: Option<RequestHandle<RoleClient>>,
     answered: bool,
@@ -311,7 +311,7 @@ fn page(cursor: Option<String>) -> Option<PaginatedRequestParams> {
     cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)))
 }
 
-/// The pages of a list, at most so many entries and one page more, and what was left out of them.
+/// The pages of a list, at most `most` entries and one page more, and what was left out of them.
 async fn pages(
     peer: &Peer<RoleClient>,
     make: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,

@@ -47,8 +47,8 @@ pub(crate) fn safe<'a>(own: impl Iterator<Item = &'a str> + Clone) -> BTreeMap<&
     names
 }
 
-/// A name of letters, digits, `_` and `-`, with so many digits of a hash of `own` at its end, and at most `readable` bytes
-/// before them.
+/// A name of letters, digits, `_` and `-`, with `digits` digits of a hash of `own` at its end, and at most `readable`
+/// bytes before them.
 pub(crate) fn made(own: &str, digits: usize, readable: usize) -> String {
     let mut base = String::new();
     for c in own.chars() {
