@@ -69,8 +69,8 @@ pub(crate) async fn keep_tail(mut pipe: impl AsyncRead + Unpin, tail: Tail) {
     }
 }
 
-/// Forwards the messages of a program's standard output. A line that is no JSON object is kept in `tail` and goes no
-/// further; a message that is too long is replaced by an error with its id, so that its request ends at once.
+/// Forwards the messages of a program's standard output. A list of messages in one line is taken apart. A line that is no
+/// JSON of the protocol is kept in `tail` and goes no further; a message that is too long is replaced by an error with its id, so that its request ends at once.
 pub(crate) async fn forward(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, tail: Tail) {
     let mut lines = Lines::default();
     let mut chunk = vec![0; CHUNK];
@@ -141,7 +141,8 @@ impl Lines {
             last.drain(..over);
             return;
         }
-        let limit = if is_object(&self.line) || self.line.is_empty() { MESSAGE } else { CHUNK };
+        let begins = self.line.trim_ascii_start().first();
+        let limit = if matches!(begins, None | Some(b'{' | b'[')) { MESSAGE } else { CHUNK };
         if self.line.len() + bytes.len() <= limit {
             self.line.extend_from_slice(bytes);
             return;
@@ -174,9 +175,24 @@ impl Lines {
             self.junk = 0;
             return Some(Line::Message(line));
         }
+        if let Some(messages) = batch(&line) {
+            self.junk = 0;
+            return Some(Line::Message(messages));
+        }
         self.junk += line.len() as u64;
         Some(Line::Junk(line))
     }
+}
+
+/// The messages of a list of messages (revision 2025-03-26), one a line. `None`: the line is none.
+pub(crate) fn batch(line: &[u8]) -> Option<Vec<u8>> {
+    if line.trim_ascii_start().first() != Some(&b'[') {
+        return None;
+    }
+    let all: Vec<serde_json::Value> = serde_json::from_slice(line).ok()?;
+    let is_message = |value: &&serde_json::Value| value.get("jsonrpc").is_some();
+    let lines: String = all.iter().filter(is_message).map(|message| format!("{message}\n")).collect();
+    (!lines.is_empty()).then(|| lines.into_bytes())
 }
 
 fn is_object(line: &[u8]) -> bool {
@@ -227,6 +243,23 @@ mod tests {
                 })
                 .collect();
             assert_eq!(messages, ["{\"a\":1}", "{\"b\": {}}", "{\"c\":1}"], "pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_messages_is_read_message_by_message() {
+        let input = b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}, 7, {\"a\":1}, {\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{}}]\n[]\n[1]\n[{]\n";
+        for size in [1, 7, 1000] {
+            let lines = all(input, size);
+            let [Line::Message(both), Line::Junk(_), Line::Junk(_), Line::Junk(_)] = &lines[..] else {
+                panic!("{lines:?}")
+            };
+            let both = String::from_utf8(both.clone()).unwrap();
+            let ids: Vec<serde_json::Value> = both
+                .lines()
+                .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].clone())
+                .collect();
+            assert_eq!(ids, [1, 2], "pieces of {size}: {both}");
         }
     }
 

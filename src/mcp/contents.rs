@@ -1,14 +1,13 @@
 //! Resources and prompts, read for a message of the person.
 
-use crate::result::clean;
-use rmcp::model::{ContentBlock, PromptMessage, ResourceContents, Role};
 use serde_json::{Map, Value};
 use tiller_protocol::Part;
 use tiller_protocol::mcp::{McpArgumentView, McpPromptView, McpResourceView};
 use tiller_protocol::nearest::nearest;
 
 use crate::hub::Hub;
-use crate::result::{PICTURES, contents, picture};
+use crate::read::parts::{LeftOut, list, some};
+use crate::read::result::{clean, contents, piece};
 use crate::server::{Failure, Server};
 use crate::session::CallError;
 
@@ -42,23 +41,20 @@ impl Hub {
         let server = self.server(server)?;
         let connection = server.ready(None).await?;
         let reading = tokio::time::timeout(server.settings.call, connection.resource(uri));
-        let read = match reading.await.map_err(|_| silent(&server))? {
-            Err(CallError::Login(challenge)) => return Err(server.logged_out(challenge)),
+        let mut read = match reading.await.map_err(|_| silent(&server))? {
+            Err(CallError::Login(challenge)) => return Err(server.logged_out(challenge, Some(uri))),
             other => other.map_err(|e| Failure::new(e.to_string()))?,
         };
-        let (mut texts, mut pictures) = (Vec::new(), Vec::new());
-        for content in &read.contents {
-            let is_picture = match content {
-                ResourceContents::BlobResourceContents { blob, .. } if pictures.len() < PICTURES => {
-                    picture(blob)
-                }
-                _ => None,
-            };
-            match is_picture {
-                Some(picture) => pictures.push(picture),
-                None => texts.push(contents(content)),
+        server.rights_are_enough(uri);
+        let (mut texts, mut pictures, mut left) = (Vec::new(), Vec::new(), LeftOut::default());
+        let all = list(&mut read, "contents", "content", &mut left);
+        for (at, content) in all.iter().enumerate() {
+            match contents(content, &mut pictures) {
+                Ok(text) => texts.extend(text),
+                Err(why) => left.push(format!("part {} of {} was left out: {why}", at + 1, all.len())),
             }
         }
+        texts.extend(left.sentences().into_iter().map(|note| format!("[{note}]")));
         let text = match (texts.is_empty(), pictures.is_empty()) {
             (true, true) => "(no content)".to_owned(),
             (true, false) => "(a picture)".to_owned(),
@@ -78,7 +74,9 @@ impl Hub {
     pub async fn prompt(&self, server: &str, name: &str, words: &str) -> Result<Vec<Part>, Failure> {
         let server = self.server(server)?;
         let connection = server.ready(None).await?;
-        let known = |list: Vec<McpPromptView>| list.into_iter().find(|prompt| prompt.name == name);
+        let known = |list: Vec<McpPromptView>| {
+            list.into_iter().find(|prompt| prompt.name == name || prompt.own == name)
+        };
         let prompt = match known(server.offers.lists().prompts) {
             Some(prompt) => prompt,
             // It may be new, or the list may not have been read yet.
@@ -89,23 +87,23 @@ impl Hub {
             }
         };
         let arguments = arguments(&prompt, words).map_err(Failure::new)?;
-        let reading = tokio::time::timeout(server.settings.call, connection.prompt(name, arguments));
-        let read = match reading.await.map_err(|_| silent(&server))? {
-            Err(CallError::Login(challenge)) => return Err(server.logged_out(challenge)),
+        let reading =
+            tokio::time::timeout(server.settings.call, connection.prompt(prompt.own_name(), arguments));
+        let mut read = match reading.await.map_err(|_| silent(&server))? {
+            Err(CallError::Login(challenge)) => return Err(server.logged_out(challenge, Some(&prompt.name))),
             other => other.map_err(|e| Failure::new(e.to_string()))?,
         };
-        let (mut texts, mut pictures) = (Vec::new(), Vec::new());
-        for message in &read.messages {
-            let is_picture = match &message.content {
-                ContentBlock::Image(it) if pictures.len() < PICTURES => picture(&it.data),
-                _ => None,
-            };
-            match is_picture {
-                Some(picture) => pictures.push(picture),
-                None => texts.push(said(message)),
+        server.rights_are_enough(&prompt.name);
+        let (mut texts, mut pictures, mut left) = (Vec::new(), Vec::new(), LeftOut::default());
+        let all = list(&mut read, "messages", "message", &mut left);
+        for (at, message) in all.iter().enumerate() {
+            match said(message, &mut pictures) {
+                Ok(text) => texts.extend(text),
+                Err(why) => left.push(format!("message {} of {} was left out: {why}", at + 1, all.len())),
             }
         }
-        let mark = format!("server=\"{}\" name=\"{name}\"", server.name());
+        texts.extend(left.sentences().into_iter().map(|note| format!("[{note}]")));
+        let mark = format!("server=\"{}\" name=\"{}\"", server.name(), prompt.name);
         let mut parts = vec![Part::Text { text: marked("mcp_prompt", &mark, texts.join("\n\n")) }];
         parts.extend(pictures);
         Ok(parts)
@@ -126,14 +124,31 @@ fn no_prompt(server: &Server, name: &str, names: &[String]) -> Failure {
     Failure::new(format!("it has no prompt '{}'{hint}", name.escape_default()))
 }
 
-fn said(message: &PromptMessage) -> String {
-    let text = match &message.content {
-        ContentBlock::Text(it) => clean(it.text.as_bytes()),
-        ContentBlock::Resource(it) => contents(&it.resource),
-        ContentBlock::ResourceLink(it) => clean(format!("[resource {}: {}]", it.uri, it.name).as_bytes()),
-        _ => "[content that is no text]".into(),
+/// The text of a message; a picture goes to the others. `Err`: why it is left out.
+fn said(message: &Value, pictures: &mut Vec<Part>) -> Result<Option<String>, String> {
+    let content = message.get("content").ok_or("it has no content")?;
+    let pieces = match content {
+        Value::Array(pieces) => pieces.as_slice(),
+        Value::String(text) => return Ok(Some(spoken(message, clean(text.as_bytes())))),
+        one => std::slice::from_ref(one),
     };
-    if message.role == Role::Assistant { format!("(an example of an answer) {text}") } else { text }
+    if let [one] = pieces {
+        return piece(one, pictures).map(|text| text.map(|text| spoken(message, text)));
+    }
+    let mut texts = Vec::new();
+    for (at, one) in pieces.iter().enumerate() {
+        let lost = |why| Some(format!("[part {} of {} was left out: {why}]", at + 1, pieces.len()));
+        texts.extend(piece(one, pictures).unwrap_or_else(lost));
+    }
+    Ok((!texts.is_empty()).then(|| spoken(message, texts.join("\n"))))
+}
+
+fn spoken(message: &Value, text: String) -> String {
+    if some(message, "role") == Some("assistant") {
+        format!("(an example of an answer) {text}")
+    } else {
+        text
+    }
 }
 
 /// The text between marks that it cannot end itself.
@@ -166,7 +181,7 @@ fn arguments(prompt: &McpPromptView, words: &str) -> Result<Map<String, Value>, 
             .iter()
             .find_map(|a| rest.strip_prefix(&a.name)?.strip_prefix('=').map(|value| (a, value)));
         let open: Vec<&McpArgumentView> =
-            prompt.arguments.iter().filter(|a| !given.contains_key(&a.name)).collect();
+            prompt.arguments.iter().filter(|a| !given.contains_key(a.own_name())).collect();
         let (argument, text) = match (named, open.first()) {
             (Some((argument, value)), _) => (argument, value),
             (None, Some(argument)) => (*argument, rest),
@@ -174,13 +189,13 @@ fn arguments(prompt: &McpPromptView, words: &str) -> Result<Map<String, Value>, 
         };
         let last = named.is_none() && open.len() == 1;
         let (value, left) = word(text, last);
-        given.insert(argument.name.clone(), Value::from(value));
+        given.insert(argument.own_name().to_owned(), Value::from(value));
         rest = left.trim_start();
     }
     let missing: Vec<&str> = prompt
         .arguments
         .iter()
-        .filter(|a| a.required && !given.contains_key(&a.name))
+        .filter(|a| a.required && !given.contains_key(a.own_name()))
         .map(|a| a.name.as_str())
         .collect();
     match missing.as_slice() {
@@ -242,6 +257,16 @@ mod tests {
         let none = arguments(&prompt(&[]), "be brief").unwrap();
         assert!(none.is_empty(), "{none:?}");
         assert_eq!(arguments(&two, " ").unwrap_err(), "it needs file: /notes:review FILE [DEPTH]");
+    }
+
+    #[test]
+    fn an_odd_piece_of_a_message_costs_itself() {
+        let good = |text: &str| json!({"type": "text", "text": text});
+        let message = json!({"role": "user", "content": [good("a"), {"type": "video"}, good("b")]});
+        let text = said(&message, &mut Vec::new()).unwrap().unwrap();
+        assert!(text.starts_with("a\n[part 2 of 3 was left out: ") && text.ends_with("]\nb"), "{text}");
+        let alone = said(&json!({"content": {"type": "video"}}), &mut Vec::new());
+        assert_eq!(alone, Err("its kind 'video' is not known".into()));
     }
 
     #[test]

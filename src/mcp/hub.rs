@@ -2,19 +2,24 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use tiller_protocol::Part;
+use tiller_protocol::lock;
 use tiller_protocol::mcp::{McpAct, McpPromptView, McpResourceView, McpServerView};
 use tiller_tool::shell::{Bounds, Confiner};
 use tiller_tool::{ChildEnv, ToolCx};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::connect::Environment;
+use crate::handler::CallNotes;
 use crate::known::KnownFile;
-use crate::result::parts;
+use crate::read::result::{has_failed, parts};
 use crate::server::{Failure, MakeEnvironment, Server};
 use crate::session::CallError;
 use crate::settings::{Origin, ServerSettings};
@@ -32,7 +37,7 @@ pub enum ServerRights {
     Write,
 }
 
-/// What a confined program gets.
+/// The rights of a confined program.
 #[derive(Clone, Debug)]
 pub struct Confined {
     pub confiner: Arc<dyn Confiner>,
@@ -42,7 +47,7 @@ pub struct Confined {
     pub offline: bool,
 }
 
-/// What the servers share.
+/// The things that the servers share.
 pub struct HubConfig {
     /// The workspace.
     pub root: PathBuf,
@@ -62,6 +67,17 @@ pub struct Hub {
     accept_defaults: Arc<AtomicBool>,
     root: PathBuf,
     state: PathBuf,
+    /// Starts that a search did not wait for. They end with the servers.
+    starts: Mutex<JoinSet<()>>,
+}
+
+/// The findings of a search about servers whose tools were not known.
+#[derive(Debug, Default)]
+pub struct Learned {
+    /// Why some cannot be used.
+    pub failed: Vec<(String, Failure)>,
+    /// Those that have not answered yet.
+    pub waiting: Vec<String>,
 }
 
 /// The result of a call.
@@ -70,6 +86,8 @@ pub struct CallResult {
     pub parts: Vec<Part>,
     /// The server says that it failed.
     pub failed: bool,
+    /// Notes to the user and the model besides, in sentences without a full stop.
+    pub notes: Vec<String>,
 }
 
 /// Why a call has no result.
@@ -81,6 +99,8 @@ pub enum NoResult {
     NoTool(Option<String>),
     /// The server cannot be used.
     Unusable(Failure),
+    /// The tool is new or changed since the tools were approved; the others can be called.
+    HeldBack(Failure),
     /// The tool changes what all agents see, and a subagent called it.
     MainAgentOnly,
     /// The call failed.
@@ -102,7 +122,14 @@ impl Hub {
             bounds,
             accept_defaults: accepts.load(Ordering::Relaxed),
         });
-        let hub = Self { servers: RwLock::default(), environment, accept_defaults, root, state };
+        let hub = Self {
+            servers: RwLock::default(),
+            environment,
+            accept_defaults,
+            root,
+            state,
+            starts: Mutex::default(),
+        };
         hub.add(servers);
         Arc::new(hub)
     }
@@ -156,16 +183,65 @@ impl Hub {
         self.servers().is_empty()
     }
 
-    /// Starts all that are enabled and whose tools are not known, at the same time, and waits for them. Returns why some
-    /// cannot be used.
-    pub async fn learn(&self, cx: Option<&ToolCx>) -> Vec<(String, Failure)> {
+    /// Starts all that are enabled and whose tools are not known, at the same time; `only`: this one alone. Waits for the
+    /// answers of the user, then for the servers, as long as each time one answers within `patience` after the one before. A
+    /// start that takes longer goes on: its tools are there when it answers.
+    pub async fn learn(&self, cx: Option<&ToolCx>, only: Option<&str>, patience: Duration) -> Learned {
         let unknown =
             self.servers().into_iter().filter(|server| !server.is_disabled() && server.tools().is_none());
-        let starts = unknown.map(|server| async move {
-            let failed = server.ready(cx).await.err();
-            failed.map(|failure| (server.name().to_owned(), failure))
+        let unknown: Vec<Arc<Server>> =
+            unknown.filter(|server| only.is_none_or(|only| only == server.name())).collect();
+        let mut learned = Learned::default();
+        let asked = join_all(unknown.iter().map(|server| server.permitted(cx))).await;
+        let mut left: Vec<String> = Vec::new();
+        // Each start sends once; dropping the receiver is no fault.
+        let (tell, mut told) = tokio::sync::mpsc::channel(unknown.len().max(1));
+        for (server, asked) in unknown.into_iter().zip(asked) {
+            match asked {
+                Err(failure) => learned.failed.push((server.name().to_owned(), failure)),
+                Ok(()) => {
+                    left.push(server.name().to_owned());
+                    self.start_beside(server, cx.cloned(), tell.clone());
+                }
+            }
+        }
+        drop(tell);
+        let mut until = Instant::now() + patience;
+        while !left.is_empty() {
+            match tokio::time::timeout_at(until, told.recv()).await {
+                Ok(Some((name, failure))) => {
+                    left.retain(|waiting| *waiting != name);
+                    learned.failed.extend(failure.map(|failure| (name, failure)));
+                    until = Instant::now() + patience;
+                }
+                Ok(None) | Err(_) => break,
+            }
+        }
+        learned.failed.sort_by(|a, b| a.0.cmp(&b.0));
+        learned.waiting = left;
+        learned
+    }
+
+    /// Starts a server in a task of its own, or waits there for the start that runs.
+    fn start_beside(
+        &self,
+        server: Arc<Server>,
+        cx: Option<ToolCx>,
+        tell: tokio::sync::mpsc::Sender<(String, Option<Failure>)>,
+    ) {
+        let mut starts = lock(&self.starts);
+        while starts.try_join_next().is_some() {}
+        starts.spawn(async move {
+            let failure = match server.is_starting() {
+                true => {
+                    server.started().await;
+                    server.failure()
+                }
+                false => server.open(cx.as_ref()).await.err(),
+            };
+            // The search may have ended before.
+            let _ = tell.send((server.name().to_owned(), failure)).await;
         });
-        join_all(starts).await.into_iter().flatten().collect()
     }
 
     /// Calls a tool. Starts the server where it does not run.
@@ -186,18 +262,32 @@ impl Hub {
             return Err(NoResult::MainAgentOnly);
         }
         let connection = server.ready(cx).await.map_err(NoResult::Unusable)?;
+        let Some(tool) = server.safe_name(tool) else { return Err(no_tool(&server, tool)) };
+        // Its own name may be one of these, too.
+        if refused(server.settings(), &tool, cx) {
+            return Err(NoResult::MainAgentOnly);
+        }
+        server.allow(cx, &tool).await.map_err(NoResult::HeldBack)?;
         let tools = server.tools().unwrap_or_default();
-        if !tools.iter().any(|known| known.name == tool) {
-            let names = tools.iter().map(|known| known.name.as_str());
-            return Err(NoResult::NoTool(tiller_protocol::nearest::nearest(tool, names).map(str::to_owned)));
+        let Some(known) = tools.iter().find(|known| known.name == tool) else {
+            return Err(no_tool(&server, &tool));
+        };
+        if refused(server.settings(), known.own_name(), cx) {
+            return Err(NoResult::MainAgentOnly);
         }
         server.used();
-        let result = match connection.call(tool, arguments, cx, server.settings.call).await {
+        let notes = CallNotes::default();
+        let limits = (server.settings.call, &notes);
+        let mut result = match connection.call(known.own_name(), arguments, cx, limits).await {
             Err(_) if server.is_revoked() => return Err(NoResult::Unusable(Failure::revoked())),
-            Err(CallError::Login(challenge)) => return Err(NoResult::Unusable(server.logged_out(challenge))),
+            Err(CallError::Login(challenge)) => {
+                return Err(NoResult::Unusable(server.logged_out(challenge, Some(&tool))));
+            }
             other => other.map_err(NoResult::Failed)?,
         };
-        Ok(CallResult { parts: parts(&result), failed: result.is_error == Some(true) })
+        server.rights_are_enough(&tool);
+        let failed = has_failed(&result);
+        Ok(CallResult { parts: parts(&mut result), failed, notes: notes.take() })
     }
 
     /// Ends the servers of the project, and refuses every further use of them: the person no longer trusts the folder.
@@ -209,11 +299,20 @@ impl Hub {
 
     /// Ends all servers, at the same time.
     pub async fn end(&self) {
+        lock(&self.starts).abort_all();
         join_all(self.servers().iter().map(|server| server.end())).await;
     }
 }
 
-/// What the engine needs of the servers.
+/// That a server has no such tool, with the nearest name.
+pub(crate) fn no_tool(server: &Server, tool: &str) -> NoResult {
+    let all: Vec<String> =
+        server.tools().unwrap_or_default().into_iter().chain(server.held()).map(|t| t.name).collect();
+    let near = tiller_protocol::nearest::nearest(tool, all.iter().map(String::as_str));
+    NoResult::NoTool(near.map(str::to_owned))
+}
+
+/// The servers as the engine needs them.
 #[async_trait]
 impl tiller_tool::mcp::McpServers for Hub {
     fn views(&self) -> Vec<McpServerView> {
@@ -254,7 +353,7 @@ impl tiller_tool::mcp::McpServers for Hub {
         match act {
             McpAct::Disable => server.enable(false).await,
             McpAct::Enable => server.enable(true).await,
-            McpAct::Approve => server.approve()?,
+            McpAct::Approve => server.approve(&server.differences())?,
             McpAct::Restart => {
                 if server.needs_approval() {
                     return Err("it has not been approved".into());

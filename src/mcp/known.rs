@@ -1,10 +1,15 @@
-//! What is kept of a server between sessions: the person's approval, its tools as they were approved, and the revision of
+//! The things that are kept of a server between sessions: the person's approval, its tools as they were approved, and the revision of
 //! the protocol that it speaks. One file for each server, 0600.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::read::names;
+use crate::read::parts::{LeftOut, kind, short, some, text};
+use crate::read::words::line;
+use crate::settings::{ServerSettings, Transport};
 
 /// Maximum number of tools of a server.
 pub(crate) const TOOLS: usize = 1000;
@@ -13,10 +18,17 @@ const FILE: u64 = 8 << 20;
 /// Maximum length of a description, in bytes.
 const DESCRIPTION: usize = 16 << 10;
 
+/// Maximum length of a command that is shown whole, in characters.
+const WORDS: usize = 300;
+
 /// A tool as a server describes it. Hostile: cleaned where it is shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KnownTool {
+    /// The name that models and rules know it by.
     pub name: String,
+    /// Its own name where that is another one; else empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub own: String,
     pub description: String,
     /// JSON schema of the arguments.
     pub schema: Value,
@@ -26,6 +38,21 @@ pub struct KnownTool {
     /// The server's own word that it destroys nothing; without one it is taken to.
     #[serde(default = "yes")]
     pub destructive: bool,
+}
+
+impl KnownTool {
+    /// The name that its server knows it by.
+    pub fn own_name(&self) -> &str {
+        if self.own.is_empty() { &self.name } else { &self.own }
+    }
+
+    /// Its name for people and models, with its own one where that is another.
+    pub(crate) fn label(&self) -> String {
+        match self.own.as_str() {
+            "" => self.name.clone(),
+            own => format!("{} ({})", self.name, names::shown(own)),
+        }
+    }
 }
 
 fn yes() -> bool {
@@ -43,9 +70,12 @@ pub fn changes(before: &[KnownTool], now: &[KnownTool], most: usize) -> Vec<Stri
     let mut all = Vec::new();
     for tool in now {
         let Some(old) = before.iter().find(|old| old.name == tool.name) else {
-            all.push(format!("{} is new: {}", tool.name, first_line(&tool.description)));
+            all.push(format!("{} is new: {}", tool.label(), first_line(&tool.description)));
             continue;
         };
+        if old.own != tool.own {
+            all.push(format!("{} stands for another tool than before ({})", tool.label(), old.label()));
+        }
         if old.description != tool.description {
             all.push(format!(
                 "{} has another description: {} (before: {})",
@@ -66,7 +96,7 @@ pub fn changes(before: &[KnownTool], now: &[KnownTool], most: usize) -> Vec<Stri
         }
     }
     for old in before.iter().filter(|old| !now.iter().any(|tool| tool.name == old.name)) {
-        all.push(format!("{} is gone", old.name));
+        all.push(format!("{} is gone", old.label()));
     }
     if all.len() > most {
         let more = all.len() - most;
@@ -82,7 +112,8 @@ fn differing(text: &str, other: &str) -> String {
     let from = text.floor_char_boundary(same.saturating_sub(20));
     let part: String = text[from..].chars().take(160).collect();
     let part = tiller_tool::text::visible(&part).replace('\n', " ");
-    format!("'{}{part}'", if from > 0 { "…" } else { "" })
+    let end = if text[from..].chars().nth(160).is_some() { "…" } else { "" };
+    format!("'{}{part}{end}'", if from > 0 { "…" } else { "" })
 }
 
 /// The first line of a description, short.
@@ -93,20 +124,93 @@ pub(crate) fn first_line(text: &str) -> String {
     format!("{}{end}", tiller_tool::text::visible(&cut))
 }
 
-/// What is kept of one server.
+/// The things that are kept of one server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Known {
     /// The hash of the settings that the person said yes to.
     pub(crate) approved: Option<String>,
+    /// The words of these settings; `None`: nothing of a project was approved, or by an earlier version of Tiller, which did not
+    /// keep them.
+    pub(crate) approved_as: Option<ApprovedCommand>,
     /// The hash of the settings that the tools were read with.
     pub(crate) hash: String,
     /// The tools as they were approved; `None`: they were never read.
     pub(crate) tools: Option<Vec<KnownTool>>,
     /// The revision of the protocol.
     pub(crate) revision: Option<String>,
-    /// What the server said when it wanted a login.
+    /// The words of the server when it wanted a login.
     pub(crate) challenge: Option<String>,
+    /// The rights that the last logins asked for, and how many in a row asked for these without a call that passed.
+    pub(crate) scopes: Vec<String>,
+    pub(crate) logins: u32,
+    /// The tool, or the address, that the server refused last for want of rights: only a call of it shows that they are enough.
+    pub(crate) refused: Option<String>,
+}
+
+/// A command, or an address, as it was approved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ApprovedCommand {
+    /// The command line or the address.
+    pub(crate) words: String,
+    /// The names of the variables or headers that it is given.
+    pub(crate) given: Vec<String>,
+    /// The folder that it starts in; empty: the project's.
+    pub(crate) folder: String,
+}
+
+impl ApprovedCommand {
+    pub(crate) fn of(settings: &ServerSettings) -> Self {
+        let folder = match &settings.transport {
+            Transport::Stdio { folder: Some(folder), .. } => folder.display().to_string(),
+            _ => String::new(),
+        };
+        let given = settings.given().into_iter().map(str::to_owned).collect();
+        Self { words: settings.words(), given, folder }
+    }
+
+    /// The differences to `now`, one sentence without a full stop for each.
+    pub(crate) fn changes(&self, now: &Self) -> Vec<String> {
+        let shown = |text: &str| line(text, WORDS);
+        let mut all = Vec::new();
+        if self.words != now.words {
+            // Of long ones the part that differs.
+            let short = [self, now].iter().all(|it| it.words.chars().count() <= WORDS);
+            let part = |it: &Self, other: &Self| match short {
+                true => shown(&it.words),
+                false => differing(&it.words, &other.words),
+            };
+            all.push(format!("it was: {}", part(self, now)));
+            all.push(format!("it is now: {}", part(now, self)));
+        }
+        if self.folder != now.folder {
+            let folder =
+                |folder: &str| if folder.is_empty() { "the project's".into() } else { shown(folder) };
+            all.push(format!(
+                "it starts in another folder: {} (before: {})",
+                folder(&now.folder),
+                folder(&self.folder)
+            ));
+        }
+        let without = |a: &[String], b: &[String]| -> Vec<String> {
+            a.iter().filter(|name| !b.contains(name)).map(|name| shown(name)).collect()
+        };
+        for (names, what) in [
+            (without(&now.given, &self.given), "it is also given"),
+            (without(&self.given, &now.given), "it is no longer given"),
+        ] {
+            if !names.is_empty() {
+                all.push(format!("{what}: {}", names.join(", ")));
+            }
+        }
+        if all.is_empty() {
+            all.push(
+                "the value of a variable or a header has changed, or how the address is spoken to".into(),
+            );
+        }
+        all
+    }
 }
 
 /// A file with what is kept of a server, 0600.
@@ -114,7 +218,7 @@ pub(crate) struct Known {
 pub(crate) struct KeptFile(PathBuf);
 
 impl KeptFile {
-    /// What is kept; nothing where it cannot be read.
+    /// The content; nothing where it cannot be read.
     pub(crate) fn read<T: Default + serde::de::DeserializeOwned>(&self) -> T {
         let small = std::fs::metadata(&self.0).is_ok_and(|meta| meta.len() <= FILE);
         let text = small.then(|| std::fs::read(&self.0).ok()).flatten();
@@ -158,7 +262,7 @@ impl KnownFile {
         KeptFile(self.0.0.with_extension(format!("{what}.json")))
     }
 
-    /// What is kept; nothing where it cannot be read.
+    /// The content; nothing where it cannot be read.
     pub(crate) fn read(&self) -> Known {
         self.0.read()
     }
@@ -177,33 +281,68 @@ impl KnownFile {
     }
 }
 
-/// Takes over what a server says of its tools. Returns those with a usable name, sorted, and how many had none.
-pub(crate) fn accepted(tools: Vec<rmcp::model::Tool>) -> (Vec<KnownTool>, usize) {
+/// Takes over what a server says of its tools: those that can be called, sorted, and why each of the others cannot.
+pub(crate) fn accepted(tools: Vec<Value>) -> (Vec<KnownTool>, Vec<String>) {
+    let (mut left, mut known) = (LeftOut::default(), Vec::new());
     let all = tools.len();
-    let mut known: Vec<KnownTool> = tools
-        .into_iter()
-        .filter(|tool| crate::is_name(&tool.name))
-        .map(|tool| {
-            let mut description = tool.description.unwrap_or_default().into_owned();
-            if description.is_empty() {
-                description = tool.title.unwrap_or_default();
-            }
-            description.truncate(description.floor_char_boundary(DESCRIPTION));
-            let hints = tool.annotations.unwrap_or_default();
-            KnownTool {
-                name: tool.name.into_owned(),
-                description,
-                schema: Value::Object((*tool.input_schema).clone()),
-                read_only: hints.read_only_hint == Some(true),
-                destructive: hints.is_destructive(),
-            }
-        })
-        .collect();
+    for (at, tool) in tools.into_iter().enumerate() {
+        match read(&tool) {
+            Ok(tool) => known.push(tool),
+            Err(why) => left.push(format!("tool {} of {all} was left out: {why}", at + 1)),
+        }
+    }
+    let own: Vec<String> = known.iter().map(|tool| tool.name.clone()).collect();
+    let safe = names::safe(own.iter().map(String::as_str));
+    for tool in &mut known {
+        if let Some(name) = safe.get(tool.name.as_str()).filter(|name| **name != tool.name) {
+            tool.own = std::mem::replace(&mut tool.name, name.clone());
+        }
+    }
+    // Stable: of two with one name the first one stays.
     known.sort_by(|a, b| a.name.cmp(&b.name));
-    known.dedup_by(|a, b| a.name == b.name);
-    known.truncate(TOOLS);
-    let dropped = all - known.len();
-    (known, dropped)
+    known.dedup_by(|again, first| {
+        let same = again.name == first.name;
+        if same {
+            left.push(format!("a tool {} was left out: another tool has the same name", again.label()));
+        }
+        same
+    });
+    if known.len() > TOOLS {
+        left.push(format!("{} tools were left out: a server may have {TOOLS}", known.len() - TOOLS));
+        known.truncate(TOOLS);
+    }
+    (known, left.sentences())
+}
+
+/// One tool, under its own name. `Err`: why it cannot be called.
+fn read(tool: &Value) -> Result<KnownTool, String> {
+    if !tool.is_object() {
+        return Err(format!("it is {}", kind(tool)));
+    }
+    let name = text(tool, "name")?;
+    if let Some(why) = names::unusable(name) {
+        return Err(why);
+    }
+    let schema = match tool.get("inputSchema") {
+        Some(schema @ Value::Object(_)) => schema.clone(),
+        None | Some(Value::Null) => serde_json::json!({"type": "object"}),
+        Some(other) => return Err(format!("{}: its inputSchema is {}", short(name), kind(other))),
+    };
+    let mut description = some(tool, "description").filter(|text| !text.is_empty());
+    if description.is_none() {
+        description = some(tool, "title");
+    }
+    let mut description = description.unwrap_or_default().to_owned();
+    description.truncate(description.floor_char_boundary(DESCRIPTION));
+    let hint = |key: &str| tool.get("annotations").and_then(|hints| hints.get(key)).and_then(Value::as_bool);
+    Ok(KnownTool {
+        name: name.to_owned(),
+        own: String::new(),
+        description,
+        schema,
+        read_only: hint("readOnlyHint") == Some(true),
+        destructive: hint("destructiveHint") != Some(false),
+    })
 }
 
 #[cfg(test)]
@@ -258,15 +397,5 @@ mod tests {
         assert_eq!(file.read(), Known::default());
         let other = KnownFile::new(folder.path(), "s", Some(Path::new("/p")));
         assert_ne!(other.0.0.file_name(), file.0.0.file_name());
-    }
-
-    #[test]
-    fn names_that_could_be_patterns_are_dropped() {
-        let tools = ["ok", "*", "a b", "", "x\u{202e}y", "ns/tool.v1-a_b", "ok"]
-            .map(|name| rmcp::model::Tool::new(name, "d", serde_json::Map::new()));
-        let (known, dropped) = accepted(tools.into());
-        assert_eq!(known.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["ns/tool.v1-a_b", "ok"]);
-        assert_eq!(dropped, 5);
-        assert!(known.iter().all(|t| t.destructive && !t.read_only), "no hint means the worst");
     }
 }

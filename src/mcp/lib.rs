@@ -5,7 +5,7 @@
 //! | `settings` | servers of config.toml and of a project's `.mcp.json`; variables in them |
 //! | `connect/` | a connection over a program's pipes, streamable HTTP, or the older SSE |
 //! | `bounds` | what a server sends, within limits: lines, junk, standard error |
-//! | `handler` | what a server may ask of Tiller: input of the person, roots, progress |
+//! | `handler/` | what a server may ask of Tiller: forms for the user, roots, progress |
 //! | `server/` | one server: started when it is needed, restarted with a delay, ended as a whole |
 //! | `session` | requests over a connection: lists, calls, their time limit and cancellation |
 //! | `known` | what is kept of a server between sessions: approval, tools, revision of the protocol |
@@ -14,10 +14,10 @@
 //! | `offers` | the lists of resources and prompts, kept between sessions |
 //! | `shared` | tools that change a server's state for all agents: the main agent's alone |
 //! | `contents` | resources and prompts, read for a message |
-//! | `result` | results as a model reads them |
+//! | `read/` | what servers send, part by part: names, results, errors in words |
 //! | `tools/` | the tools `tool_search` and `mcp_call`, and tools by their own names |
 //!
-//! Everything that a server sends is hostile until it is cleaned: names of tools are checked ([`is_name`]), texts are
+//! Everything that a server sends is hostile until it is cleaned: odd names get safe ones ([`is_name`]), texts are
 //! shown as plain cells, and no hint of a server loosens a permission.
 //!
 //! It may use `protocol`, `http`, `config` and `tool`. What is not here: permission rules (`permit`), the sandbox (`sandbox`; a
@@ -31,16 +31,17 @@ mod hub;
 mod known;
 mod oauth;
 mod offers;
-mod result;
+mod read;
 mod server;
 mod session;
 mod settings;
 mod shared;
 mod tools;
 
-pub use hub::{CallResult, Confine, Confined, Hub, HubConfig, NoResult, ServerRights};
+pub use hub::{CallResult, Confine, Confined, Hub, HubConfig, Learned, NoResult, ServerRights};
 pub use known::{KnownTool, changes, tokens};
-pub use server::{Failure, Server};
+pub use read::names::is_name;
+pub use server::{Failure, Seen, Server};
 pub use session::CallError;
 pub use settings::{
     Origin, ServerSettings, StartCheck, Started, Transport, is_server_name, project_servers, variables,
@@ -53,12 +54,3 @@ mod oauth_tests;
 mod testing;
 #[cfg(test)]
 mod tests;
-
-/// Maximum length of a tool's name, in characters.
-const LONGEST_NAME: usize = 128;
-
-/// Whether a tool may have this name. Others could be mistaken for patterns of rules, or for another tool.
-pub fn is_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(plain)
-}

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::read::words::of_login;
 use crate::settings::LoginClient;
 use async_trait::async_trait;
 use rmcp::transport::auth::{
@@ -19,6 +20,8 @@ const LOGIN: Duration = Duration::from_secs(300);
 const REQUEST: Duration = Duration::from_secs(10);
 /// Maximum bytes of that request.
 const HEAD: usize = 16 << 10;
+/// Maximum number of rights of a login.
+const RIGHTS: usize = 100;
 /// Where the browser is sent back to.
 const PATH: &str = "/callback";
 
@@ -97,40 +100,94 @@ pub(crate) async fn manager(
     url: &str,
     client: Option<&LoginClient>,
 ) -> Result<Option<AuthorizationManager>, String> {
+    let words = |e: AuthError| of_login(&e);
     let tokens = TokenFile::new(folder, url);
     if !tokens.exists() {
         return Ok(None);
     }
-    let mut manager = AuthorizationManager::new(url).await.map_err(|e| e.to_string())?;
+    let mut manager = AuthorizationManager::new(url).await.map_err(words)?;
     manager.set_credential_store(tokens);
-    let found = manager.initialize_from_store().await.map_err(|e| e.to_string())?;
+    let found = manager.initialize_from_store().await.map_err(words)?;
     if let Some(client) = client.filter(|_| found) {
-        let stored = TokenFile::new(folder, url).load().await.map_err(|e| e.to_string())?;
+        let stored = TokenFile::new(folder, url).load().await.map_err(words)?;
         if stored.is_none_or(|stored| stored.client_id != client.id) {
             return Ok(None);
         }
         // A refresh needs the secret, which is not stored with the tokens; it redirects nowhere.
         let mut config = OAuthClientConfig::new(&client.id, url);
         config.client_secret = client.secret.clone();
-        manager.configure_client(config).map_err(|e| e.to_string())?;
+        manager.configure_client(config).map_err(words)?;
     }
     Ok(found.then_some(manager))
 }
 
-/// Lets the person log in. `challenge`: what the server answered, when it said what it wants. `show` gets the address of the
-/// page. `client`: `None` where Tiller registers itself. A port of this machine listens until the browser has come back, or [`LOGIN`] is over.
+/// The rights that a login has to ask for, where the server refused a call for want of some: those of the login so far, and
+/// those that it wants now. Empty: the server did not say that it wants more.
+pub(crate) async fn rights(
+    folder: &Path,
+    url: &str,
+    before: &[String],
+    challenge: Option<&str>,
+) -> Vec<String> {
+    let wanted = challenge.map(wanted_rights).unwrap_or_default();
+    if wanted.is_empty() {
+        return wanted;
+    }
+    let stored = TokenFile::new(folder, url).load().await.ok().flatten();
+    let mut all = stored.map(|stored| stored.granted_scopes).unwrap_or_default();
+    all.extend(before.iter().cloned().chain(wanted));
+    let mut seen = std::collections::BTreeSet::new();
+    all.retain(|scope| !scope.is_empty() && seen.insert(scope.clone()));
+    all.truncate(RIGHTS);
+    all
+}
+
+/// The rights that a challenge wants beyond those of the login; empty where it says no such thing.
+pub(crate) fn wanted_rights(challenge: &str) -> Vec<String> {
+    if parameter(challenge, "error").as_deref() != Some("insufficient_scope") {
+        return Vec::new();
+    }
+    let scope = parameter(challenge, "scope").unwrap_or_default();
+    let plain = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
+    scope
+        .split_ascii_whitespace()
+        .filter(|s| s.len() < 200 && s.chars().all(plain))
+        .take(RIGHTS)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A parameter of a challenge (RFC 9110), in quotes or not.
+fn parameter(challenge: &str, name: &str) -> Option<String> {
+    let mut rest = challenge;
+    while let Some((before, after)) = rest.split_once('=') {
+        let key = before.trim_end().rsplit([' ', ',', '\t']).next().unwrap_or_default();
+        let after = after.trim_start();
+        let (value, left) = match after.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            None => after.split_at(after.find([',', ' ']).unwrap_or(after.len())),
+        };
+        if key.eq_ignore_ascii_case(name) {
+            return Some(value.to_owned());
+        }
+        rest = left;
+    }
+    None
+}
+
+/// Lets the person log in. `challenge`: what the server answered, when it said what it wants; `rights`: what to ask for, where
+/// that is known. `show` gets the address of the page. `client`: `None` where Tiller registers itself. A port of this machine listens until the browser has come back, or [`LOGIN`] is over.
 ///
 /// # Errors
 /// Why there are no tokens; a sentence without a full stop.
 pub(crate) async fn log_in(
     folder: &Path,
     (url, client): (&str, Option<&LoginClient>),
-    challenge: Option<&str>,
+    (challenge, rights): (Option<&str>, &[String]),
     show: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<(), String> {
     tiller_http::install_crypto();
-    let words =
-        |e: AuthError| tiller_tool::text::visible(&e.to_string()).chars().take(500).collect::<String>();
+    let words = |e: AuthError| of_login(&e);
     let listener =
         TcpListener::bind("127.0.0.1:0").await.map_err(|e| format!("no port could be opened: {e}"))?;
     let port = listener.local_addr().map_err(|e| e.to_string())?.port();
@@ -143,6 +200,10 @@ pub(crate) async fn log_in(
     if let Some(challenge) = challenge {
         request = request.with_challenge(challenge);
     }
+    if !rights.is_empty() {
+        request = request.with_scopes(rights);
+    }
+    // The address of a document about the client is an id, too.
     if let Some(client) = client {
         request.client_id = Some(client.id.clone());
         request.client_secret = client.secret.clone();
@@ -207,6 +268,39 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[tokio::test]
+    async fn more_rights_are_asked_for_together_with_those_of_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = "https://a.example/mcp";
+        let more = |scope: &str| {
+            format!("Bearer realm=\"x, scope=no\", error=\"insufficient_scope\", scope=\"{scope}\"")
+        };
+        let ask = async |before: &[&str], challenge: &str| {
+            let before: Vec<String> = before.iter().map(|s| (*s).to_owned()).collect();
+            rights(folder.path(), url, &before, Some(challenge)).await.join(" ")
+        };
+        assert_eq!(ask(&[], &more("write")).await, "write");
+        let granted = vec!["read".to_owned(), "list".into()];
+        let stored = StoredCredentials::new("id".into(), None, granted, None);
+        TokenFile::new(folder.path(), url).save(stored).await.unwrap();
+        assert_eq!(ask(&[], &more("write admin")).await, "read list write admin");
+        assert_eq!(ask(&["draw", "read"], &more("write list")).await, "read list draw write");
+        assert_eq!(ask(&[], "Bearer error=insufficient_scope, scope=write").await, "read list write");
+        // No such word: the SDK chooses.
+        for other in [
+            "",
+            "Bearer",
+            "Bearer scope=\"write\"",
+            "Bearer error=\"invalid_token\", scope=\"write\"",
+            "=\"",
+            "a=\"b",
+        ] {
+            assert_eq!(ask(&["draw"], other).await, "", "{other}");
+        }
+        let hostile = more(&"a\u{1b}[2J \u{202e} ok ".repeat(1000));
+        assert_eq!(ask(&[], &hostile).await, "read list ok");
+    }
 
     #[tokio::test]
     async fn tokens_are_private_and_one_session_refreshes_at_a_time() {

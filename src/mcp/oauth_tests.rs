@@ -225,6 +225,13 @@ async fn a_login_gives_tokens_that_are_refreshed_and_asked_for_again_when_rights
     remote.log_in(&show).await.unwrap();
     assert!(lock(&scopes).contains("write"), "{}", lock(&scopes));
     assert!(!call().await.unwrap().failed);
+    // A call of one tool does not show that the rights are enough for the one that was refused.
+    let challenge = || Some("Bearer error=\"insufficient_scope\", scope=\"write\"".to_owned());
+    remote.logged_out(challenge(), Some("wipe"));
+    remote.log_in(&browse).await.unwrap();
+    assert!(!call().await.unwrap().failed);
+    let still = remote.logged_out(challenge(), Some("wipe"));
+    assert!(still.why.contains("it still wants rights that your last login asked for"), "{still:?}");
     hub.end().await;
     other.end().await;
 }
@@ -294,4 +301,16 @@ async fn a_client_id_that_the_operator_gave_is_used_instead_of_a_registration() 
     let failure = third.find("remote").unwrap().check().await.unwrap_err();
     assert!(failure.login, "{failure:?}");
     third.end().await;
+    // An id that is an address is used as it is: this server does not say that it reads documents about clients.
+    let folder = tempfile::tempdir().unwrap();
+    let settings = McpServer {
+        url: Some(format!("{}/mcp", server.url())),
+        client_id: Some("https://client.example/id.json".into()),
+        ..McpServer::default()
+    };
+    let fourth = hub_with(folder.path(), settings);
+    fourth.find("remote").unwrap().log_in(&browse).await.unwrap();
+    assert!(!fourth.call("remote", "echo", serde_json::Map::new(), None).await.unwrap().failed);
+    assert_eq!(lock(&issued).registered, 0);
+    fourth.end().await;
 }

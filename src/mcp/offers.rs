@@ -4,10 +4,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::result::clean;
-use rmcp::model::{Prompt, Resource};
+use crate::read::names;
+use crate::read::parts::{some, text};
+use crate::read::result::clean;
 use rmcp::service::{Peer, RoleClient};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tiller_protocol::lock;
 use tiller_protocol::mcp::{McpArgumentView, McpPromptView, McpResourceView};
 use tokio::sync::mpsc::Receiver;
@@ -106,7 +108,7 @@ impl Offers {
     /// The prompts as the server lists them now; those that are known where it does not.
     pub(crate) async fn prompts_now(&self, peer: &Peer<RoleClient>) -> Vec<McpPromptView> {
         match tokio::time::timeout(LIST, session::prompts(peer)).await {
-            Ok(Ok(all)) => all.into_iter().filter_map(|prompt| self.prompt(prompt)).collect(),
+            Ok(Ok(all)) => self.prompts(&all),
             _ => self.lists().prompts,
         }
     }
@@ -118,13 +120,13 @@ impl Offers {
         if !prompts {
             new.prompts.clear();
         } else if let Ok(Ok(all)) = tokio::time::timeout(LIST, session::prompts(peer)).await {
-            new.prompts = all.into_iter().filter_map(|prompt| self.prompt(prompt)).collect();
+            new.prompts = self.prompts(&all);
             read = true;
         }
         if !resources {
             new.resources.clear();
         } else if let Ok(Ok(all)) = tokio::time::timeout(LIST, session::resources(peer)).await {
-            new.resources = all.into_iter().filter_map(|resource| self.resource(resource)).collect();
+            new.resources = all.iter().filter_map(|resource| self.resource(resource)).collect();
             read = true;
         }
         if read {
@@ -144,39 +146,54 @@ impl Offers {
     }
 
     /// `None`: its address cannot be typed, so that it cannot be named.
-    fn resource(&self, resource: Resource) -> Option<McpResourceView> {
-        let summary = resource.description.as_deref().or(resource.mime_type.as_deref()).unwrap_or_default();
-        is_uri(&resource.uri).then(|| McpResourceView {
+    fn resource(&self, resource: &Value) -> Option<McpResourceView> {
+        let uri = text(resource, "uri").ok().filter(|uri| is_uri(uri))?;
+        let summary = some(resource, "description").or(some(resource, "mimeType")).unwrap_or_default();
+        let name = some(resource, "title").or(some(resource, "name")).unwrap_or_default();
+        Some(McpResourceView {
             server: self.server.clone(),
-            name: short(resource.title.as_deref().unwrap_or(&resource.name)),
+            name: short(name),
             summary: line(summary),
-            size: resource.size,
-            uri: resource.uri,
+            size: resource.get("size").and_then(Value::as_u64),
+            uri: uri.to_owned(),
         })
     }
 
-    /// `None`: its name cannot be that of a command.
-    fn prompt(&self, prompt: Prompt) -> Option<McpPromptView> {
-        let argument = |a: rmcp::model::PromptArgument| McpArgumentView {
-            name: short(&a.name),
-            required: a.required == Some(true),
-            summary: line(a.description.as_deref().unwrap_or_default()),
+    /// The prompts that have a name. An odd name gets a safe one, which can be that of a command.
+    fn prompts(&self, all: &[Value]) -> Vec<McpPromptView> {
+        let named = || all.iter().filter_map(|prompt| some(prompt, "name"));
+        let safe = names::safe(named());
+        let read = |prompt: &Value| {
+            let own = some(prompt, "name")?;
+            let name = safe.get(own)?.clone();
+            let summary = some(prompt, "description").or(some(prompt, "title")).unwrap_or_default();
+            Some(McpPromptView {
+                server: self.server.clone(),
+                summary: line(summary),
+                arguments: arguments(prompt),
+                own: if name == own { String::new() } else { own.to_owned() },
+                name,
+            })
         };
-        let summary = prompt.description.as_deref().or(prompt.title.as_deref()).unwrap_or_default();
-        crate::is_name(&prompt.name).then(|| McpPromptView {
-            server: self.server.clone(),
-            summary: line(summary),
-            arguments: prompt
-                .arguments
-                .unwrap_or_default()
-                .into_iter()
-                .filter(|a| crate::is_name(&a.name))
-                .take(ARGUMENTS)
-                .map(argument)
-                .collect(),
-            name: prompt.name,
-        })
+        all.iter().filter_map(read).collect()
     }
+}
+
+/// The arguments of a prompt, under names that can be typed.
+fn arguments(prompt: &Value) -> Vec<McpArgumentView> {
+    let all = prompt.get("arguments").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let safe = names::safe(all.iter().filter_map(|argument| some(argument, "name")));
+    let read = |argument: &Value| {
+        let own = some(argument, "name")?;
+        let name = safe.get(own)?.clone();
+        Some(McpArgumentView {
+            required: argument.get("required").and_then(Value::as_bool) == Some(true),
+            summary: line(some(argument, "description").unwrap_or_default()),
+            own: if name == own { String::new() } else { own.to_owned() },
+            name,
+        })
+    };
+    all.iter().filter_map(read).take(ARGUMENTS).collect()
 }
 
 /// The first line of a description, without what could act on a terminal.

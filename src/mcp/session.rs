@@ -5,19 +5,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, GetPromptRequestParams,
-    GetPromptResult, InputRequest, InputRequiredResult, InputResponses, PaginatedRequestParams, Prompt,
-    ReadResourceRequestParams, ReadResourceResult, Resource, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, GetPromptRequest, GetPromptRequestParams,
+    InputRequest, InputRequiredResult, InputResponses, ListPromptsRequest, ListResourcesRequest,
+    ListToolsRequest, PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, ServerResult,
 };
-use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
 use serde_json::{Map, Value};
 use tiller_tool::ToolCx;
-use tiller_tool::foreign::seen;
-use tiller_tool::text::visible;
 use tokio_util::sync::CancellationToken;
 
 use crate::connect::Connection;
+use crate::handler::CallNotes;
 use crate::known::{KnownTool, TOOLS, accepted};
+use crate::read::parts::{LeftOut, json, list};
+use crate::read::words::of_request;
 
 /// Maximum number of pages of a list.
 const PAGES: usize = 50;
@@ -52,21 +53,67 @@ impl std::fmt::Display for CallError {
     }
 }
 
+/// Time in which a cancellation has to be sent.
+const CANCEL: Duration = Duration::from_secs(1);
+
+/// A request that was sent. When it is dropped before its answer has come, however that happens, it is cancelled at the
+/// server; an answer that comes nevertheless goes nowhere.
+struct SentRequest {
+    handle: Option<RequestHandle<RoleClient>>,
+    answered: bool,
+}
+
+impl SentRequest {
+    async fn new(peer: &Peer<RoleClient>, request: ClientRequest) -> Result<Self, ServiceError> {
+        let handle = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
+        Ok(Self { handle: Some(handle), answered: false })
+    }
+
+    /// Waits for the answer. `None`: the connection ended. Can be called again when it was dropped.
+    async fn answer(&mut self) -> Option<Result<ServerResult, ServiceError>> {
+        let answer = (&mut self.handle.as_mut()?.rx).await;
+        self.answered = true;
+        answer.ok()
+    }
+
+    /// Tells the server, and waits until that is sent.
+    async fn cancel(mut self, why: &str) {
+        if let Some(handle) = self.handle.take() {
+            let _ = tokio::time::timeout(CANCEL, handle.cancel(Some(why.into()))).await;
+        }
+    }
+}
+
+impl Drop for SentRequest {
+    fn drop(&mut self) {
+        let Some(handle) = self.handle.take().filter(|_| !self.answered) else { return };
+        // Where the program ends, the connection ends too.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime
+                .spawn(tokio::time::timeout(CANCEL, handle.cancel(Some("it is not needed any more".into()))));
+        }
+    }
+}
+
+/// Sends a request and reads its answer as JSON. Dropping it cancels the request at the server.
+async fn request(peer: &Peer<RoleClient>, request: ClientRequest) -> Result<Value, ServiceError> {
+    let mut sent = SentRequest::new(peer, request).await?;
+    sent.answer().await.unwrap_or(Err(ServiceError::TransportClosed)).map(json)
+}
+
 impl Connection {
-    fn failed(&self, error: ServiceError) -> CallError {
-        let cut = |text: &str| -> String { visible(&seen(text)).chars().take(2000).collect() };
+    fn failed(&self, error: &ServiceError) -> CallError {
         let challenge = error.auth_challenge().map(str::to_owned);
         if error.is_authorization_required() || challenge.is_some() {
             return CallError::Login(challenge);
         }
         match error {
-            ServiceError::McpError(error) => CallError::Refused(cut(&error.message)),
             ServiceError::Cancelled { .. } => CallError::Interrupted,
             ServiceError::TransportClosed => CallError::Ended(self.why_ended()),
-            ServiceError::UnexpectedResponse => {
-                CallError::Refused("the answer has a form that the protocol does not have".into())
+            ServiceError::McpError(_) | ServiceError::UnexpectedResponse => {
+                CallError::Refused(of_request(error))
             }
-            other => CallError::Ended(cut(&with_causes(&other))),
+            _ => CallError::Ended(of_request(error)),
         }
     }
 
@@ -75,107 +122,138 @@ impl Connection {
         self.tail.closed().or_else(|| self.exit()).unwrap_or_else(|| "the connection ended".into())
     }
 
-    /// All tools, and how many were left out because of their names or number.
-    pub(crate) async fn tools(&self) -> Result<(Vec<KnownTool>, usize), CallError> {
+    /// All tools that can be called, and what was left out.
+    pub(crate) async fn tools(&self) -> Result<(Vec<KnownTool>, Vec<String>), CallError> {
         if !self.offers()[0] {
-            return Ok((Vec::new(), 0));
+            return Ok(Default::default());
         }
-        let (mut tools, mut cursor) = (Vec::new(), None);
-        for _ in 0..PAGES {
-            let page = self.peer().list_tools(page(cursor.take())).await.map_err(|e| self.failed(e))?;
-            tools.extend(page.tools);
-            cursor = page.next_cursor;
-            if cursor.is_none() || tools.len() > TOOLS {
-                break;
-            }
-        }
-        Ok(accepted(tools))
+        let make = |params| {
+            ClientRequest::ListToolsRequest(ListToolsRequest {
+                method: Default::default(),
+                params,
+                extensions: Default::default(),
+            })
+        };
+        let (tools, left) =
+            pages(self.peer(), make, ("tools", "tool"), TOOLS).await.map_err(|e| self.failed(&e))?;
+        let (known, mut notes) = accepted(tools);
+        notes.extend(left);
+        Ok((known, notes))
     }
 
     /// Reads a resource.
-    pub(crate) async fn resource(&self, uri: &str) -> Result<ReadResourceResult, CallError> {
-        let request = ReadResourceRequestParams::new(uri);
-        self.running.read_resource(request).await.map_err(|e| self.failed(e))
+    pub(crate) async fn resource(&self, uri: &str) -> Result<Value, CallError> {
+        let params = ReadResourceRequestParams::new(uri);
+        self.read(|answers, state| {
+            let mut params = params.clone();
+            (params.input_responses, params.request_state) = (answers, state);
+            ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+        })
+        .await
     }
 
-    /// Reads a prompt.
-    pub(crate) async fn prompt(
-        &self,
-        name: &str,
-        arguments: Map<String, Value>,
-    ) -> Result<GetPromptResult, CallError> {
-        let mut request = GetPromptRequestParams::new(name);
+    /// Reads a prompt, by its own name.
+    pub(crate) async fn prompt(&self, name: &str, arguments: Map<String, Value>) -> Result<Value, CallError> {
+        let mut params = GetPromptRequestParams::new(name);
         if !arguments.is_empty() {
-            request = request.with_arguments(arguments);
+            params = params.with_arguments(arguments);
         }
-        self.running.get_prompt(request).await.map_err(|e| self.failed(e))
+        self.read(|answers, state| {
+            let mut params = params.clone();
+            (params.input_responses, params.request_state) = (answers, state);
+            ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
+        })
+        .await
     }
 
-    /// Calls a tool. `idle`: time without progress after which it fails. A call that fails or is stopped is cancelled at
-    /// the server.
+    /// Sends what `make` makes, again with answers where the server asks for input.
+    async fn read(
+        &self,
+        make: impl Fn(Option<InputResponses>, Option<String>) -> ClientRequest,
+    ) -> Result<Value, CallError> {
+        let (mut answers, mut state) = (None, None);
+        for _ in 0..ROUNDS {
+            let sent = SentRequest::new(self.peer(), make(answers.take(), state.take())).await;
+            let answer = sent.map_err(|e| self.failed(&e))?.answer().await;
+            match answer.unwrap_or(Err(ServiceError::TransportClosed)).map_err(|e| self.failed(&e))? {
+                ServerResult::InputRequiredResult(result) => {
+                    state = result.request_state.clone();
+                    answers = self.input(result, None, &CallNotes::default()).await?;
+                }
+                other => return Ok(json(other)),
+            }
+        }
+        Err(too_often())
+    }
+
+    /// Calls a tool by its own name. `idle`: time without progress after which it fails. A call that fails or is stopped is
+    /// cancelled at the server. `notes` gets what the user should know of it.
     pub(crate) async fn call(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
         cx: Option<&ToolCx>,
-        idle: Duration,
-    ) -> Result<CallToolResult, CallError> {
+        (idle, notes): (Duration, &CallNotes),
+    ) -> Result<Value, CallError> {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..ROUNDS {
-            match self.call_once(params.clone(), cx, idle).await? {
-                ServerResult::CallToolResult(result) => return Ok(result),
+            match self.call_once(params.clone(), cx, (idle, notes)).await? {
                 ServerResult::InputRequiredResult(result) => {
                     let state = result.request_state.clone();
-                    params.input_responses = Some(self.input(result, cx).await?);
+                    params.input_responses = self.input(result, cx, notes).await?;
                     params.request_state = state;
                 }
-                ServerResult::EmptyResult(_) => return Ok(CallToolResult::success(Vec::new())),
-                _ => return Err(self.failed(ServiceError::UnexpectedResponse)),
+                other => match json(other) {
+                    answer @ Value::Object(_) => return Ok(answer),
+                    _ => return Err(self.failed(&ServiceError::UnexpectedResponse)),
+                },
             }
         }
-        Err(CallError::Refused(format!("it asked for input more than {ROUNDS} times")))
+        Err(too_often())
     }
 
     async fn call_once(
         &self,
         params: CallToolRequestParams,
         cx: Option<&ToolCx>,
-        idle: Duration,
+        (idle, notes): (Duration, &CallNotes),
     ) -> Result<ServerResult, CallError> {
         let cancel = cx.map_or_else(CancellationToken::new, |cx| cx.cancel.clone());
         let reports = Arc::new(AtomicU64::new(0));
         // Before it is sent: a fast server asks and reports at once.
-        let active = self.calls.enter(cx.cloned(), Arc::clone(&reports));
+        let active = self.calls.enter(cx.cloned(), Arc::clone(&reports), notes.clone());
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let sending = self.peer().send_cancellable_request(request, PeerRequestOptions::no_options());
-        let mut handle = tokio::select! {
+        let mut sent = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(CallError::Interrupted),
-            sent = sending => sent.map_err(|e| self.failed(e))?,
+            sent = SentRequest::new(self.peer(), request) => sent.map_err(|e| self.failed(&e))?,
             // A program that does not read its input.
             () = tokio::time::sleep(idle) => return Err(CallError::TimedOut(idle.as_secs())),
         };
-        active.sent(handle.progress_token.clone());
+        if let Some(handle) = &sent.handle {
+            active.sent(handle.progress_token.clone());
+        }
         let mut seen = 0;
         loop {
             tokio::select! {
                 biased;
-                answer = &mut handle.rx => {
+                answer = sent.answer() => {
                     return match answer {
-                        Ok(answer) => answer.map_err(|e| self.failed(e)),
-                        Err(_) => Err(CallError::Ended(self.settled().await)),
+                        Some(answer) => answer.map_err(|e| self.failed(&e)),
+                        None => Err(CallError::Ended(self.settled().await)),
                     };
                 }
                 () = cancel.cancelled() => {
-                    let _ = tokio::time::timeout(Duration::from_secs(1), handle.cancel(Some("stopped by the user".into()))).await;
+                    sent.cancel("stopped by the user").await;
                     return Err(CallError::Interrupted);
                 }
                 () = tokio::time::sleep(idle) => {
                     let now = reports.load(Ordering::Relaxed);
-                    if now != std::mem::replace(&mut seen, now) {
+                    // What the user answers meanwhile takes its time.
+                    if active.asks() || now != std::mem::replace(&mut seen, now) {
                         continue;
                     }
-                    let _ = tokio::time::timeout(Duration::from_secs(1), handle.cancel(Some("timed out".into()))).await;
+                    sent.cancel("timed out").await;
                     return Err(CallError::TimedOut(idle.as_secs()));
                 }
             }
@@ -198,13 +276,14 @@ impl Connection {
         &self,
         result: InputRequiredResult,
         cx: Option<&ToolCx>,
-    ) -> Result<InputResponses, CallError> {
+        notes: &CallNotes,
+    ) -> Result<Option<InputResponses>, CallError> {
         let mut answers = InputResponses::new();
         let handler = self.running.service();
         for (key, request) in result.input_requests.unwrap_or_default() {
             let answer = match request {
                 InputRequest::Elicitation(request) => {
-                    let _active = self.calls.enter(cx.cloned(), Arc::default());
+                    let _active = self.calls.enter(cx.cloned(), Arc::default(), notes.clone());
                     serde_json::to_value(handler.elicit(request.params).await)
                 }
                 InputRequest::ListRoots(_) => serde_json::to_value(handler.roots()),
@@ -220,53 +299,64 @@ impl Connection {
             // It only wants to be asked again.
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
-        Ok(answers)
+        Ok((!answers.is_empty()).then_some(answers))
     }
+}
+
+fn too_often() -> CallError {
+    CallError::Refused(format!("it asked for input more than {ROUNDS} times"))
 }
 
 fn page(cursor: Option<String>) -> Option<PaginatedRequestParams> {
     cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)))
 }
 
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let (mut text, mut cause) = (error.to_string(), error.source());
-    while let Some(inner) = cause {
-        let more = inner.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = inner.source();
-    }
-    text
-}
-
-/// All resources, at most [`ENTRIES`].
-pub(crate) async fn resources(peer: &Peer<RoleClient>) -> Result<Vec<Resource>, ServiceError> {
-    let (mut all, mut cursor) = (Vec::new(), None);
+/// The pages of a list, at most `most` entries and one page more, and what was left out of them.
+async fn pages(
+    peer: &Peer<RoleClient>,
+    make: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,
+    (key, what): (&str, &str),
+    most: usize,
+) -> Result<(Vec<Value>, Vec<String>), ServiceError> {
+    let (mut all, mut cursor, mut left) = (Vec::new(), None, LeftOut::default());
     for _ in 0..PAGES {
-        let page = peer.list_resources(page(cursor.take())).await?;
-        all.extend(page.resources);
-        cursor = page.next_cursor;
-        if cursor.is_none() || all.len() > ENTRIES {
+        let mut answer = request(peer, make(page(cursor.take()))).await?;
+        if !answer.is_object() {
+            return Err(ServiceError::UnexpectedResponse);
+        }
+        all.extend(list(&mut answer, key, what, &mut left));
+        cursor = answer.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        if cursor.is_none() || all.len() > most {
             break;
         }
     }
+    Ok((all, left.sentences()))
+}
+
+/// All resources, at most [`ENTRIES`].
+pub(crate) async fn resources(peer: &Peer<RoleClient>) -> Result<Vec<Value>, ServiceError> {
+    let make = |params| {
+        ClientRequest::ListResourcesRequest(ListResourcesRequest {
+            method: Default::default(),
+            params,
+            extensions: Default::default(),
+        })
+    };
+    let (mut all, _) = pages(peer, make, ("resources", "resource"), ENTRIES).await?;
     all.truncate(ENTRIES);
     Ok(all)
 }
 
 /// All prompts, at most [`ENTRIES`].
-pub(crate) async fn prompts(peer: &Peer<RoleClient>) -> Result<Vec<Prompt>, ServiceError> {
-    let (mut all, mut cursor) = (Vec::new(), None);
-    for _ in 0..PAGES {
-        let page = peer.list_prompts(page(cursor.take())).await?;
-        all.extend(page.prompts);
-        cursor = page.next_cursor;
-        if cursor.is_none() || all.len() > ENTRIES {
-            break;
-        }
-    }
+pub(crate) async fn prompts(peer: &Peer<RoleClient>) -> Result<Vec<Value>, ServiceError> {
+    let make = |params| {
+        ClientRequest::ListPromptsRequest(ListPromptsRequest {
+            method: Default::default(),
+            params,
+            extensions: Default::default(),
+        })
+    };
+    let (mut all, _) = pages(peer, make, ("prompts", "prompt"), ENTRIES).await?;
     all.truncate(ENTRIES);
     Ok(all)
 }

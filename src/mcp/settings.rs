@@ -9,6 +9,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use tiller_config::{McpServer, McpTransport};
 
+use crate::read::parts::kind;
+use crate::read::words::line;
+
 /// Default time limit of a start.
 const START: Duration = Duration::from_secs(30);
 /// Default time limit of a call without progress.
@@ -328,13 +331,6 @@ fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String,
     Ok(out)
 }
 
-/// The file of a project.
-#[derive(Deserialize)]
-struct ProjectFile {
-    #[serde(default, alias = "servers", rename = "mcpServers")]
-    servers: BTreeMap<String, ProjectServer>,
-}
-
 /// One server of it. Members that others use are ignored.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -356,17 +352,44 @@ pub fn project_servers(
     bytes: &[u8],
     lookup: &dyn Fn(&str) -> Option<String>,
 ) -> (Vec<ServerSettings>, Vec<String>) {
-    let file: ProjectFile = match serde_json::from_slice(bytes) {
+    let mut file: serde_json::Value = match json_of(bytes) {
         Ok(file) => file,
         Err(e) => {
-            return (
-                Vec::new(),
-                vec![format!(".mcp.json, line {}: it cannot be read as a list of servers", e.line())],
-            );
+            return (Vec::new(), vec![format!(".mcp.json, line {}: {}", e.line(), not_json(bytes, &e))]);
         }
     };
     let (mut servers, mut problems) = (Vec::new(), Vec::new());
-    for (name, server) in file.servers.into_iter().take(MOST) {
+    let named =
+        ["mcpServers", "servers"].iter().find_map(|key| file.get_mut(*key).map(serde_json::Value::take));
+    let named = match named {
+        Some(serde_json::Value::Object(named)) => named,
+        Some(_) => {
+            return (servers, vec![".mcp.json: its mcpServers is no object, { \"NAME\": { ... } }".into()]);
+        }
+        None if file.is_object() => return (servers, problems),
+        None => return (servers, vec![".mcp.json: it is no object with mcpServers in it".into()]),
+    };
+    if named.len() > MOST {
+        problems
+            .push(format!(".mcp.json: it names {} servers, and only the first {MOST} are used", named.len()));
+    }
+    for (name, server) in named.into_iter().take(MOST) {
+        let read = match server.is_object() {
+            true => serde_json::from_value(server).map_err(|why| why.to_string()),
+            // A list would be read as the members in their order, which a check of the folder's trust does not see.
+            false => Err(format!("it is {}, and no object", kind(&server))),
+        };
+        let server: ProjectServer = match read {
+            Ok(server) => server,
+            Err(why) => {
+                problems.push(format!(
+                    ".mcp.json, server '{}': {}",
+                    line(&name, 64),
+                    line(&format!("it cannot be read: {why}"), 200)
+                ));
+                continue;
+            }
+        };
         let server = McpServer {
             transport: match server.kind.as_deref() {
                 Some("sse") => Some(McpTransport::Sse),
@@ -384,10 +407,39 @@ pub fn project_servers(
         };
         match ServerSettings::new(&name, Origin::Project, &server, lookup) {
             Ok(settings) => servers.push(settings),
-            Err(why) => problems.push(format!(".mcp.json, server '{}': {why}", name.escape_default())),
+            Err(why) => problems.push(format!(".mcp.json, server '{}': {why}", line(&name, 64))),
         }
     }
     (servers, problems)
+}
+
+/// JSON of a file that others write; some editors begin it with a mark of its encoding.
+fn json_of(bytes: &[u8]) -> serde_json::Result<serde_json::Value> {
+    serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+}
+
+/// Why a file is no JSON.
+fn not_json(bytes: &[u8], error: &serde_json::Error) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let at = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let before = text.lines().take(error.line().saturating_sub(1)).filter(|l| !l.trim().is_empty()).last();
+    let is_comment = |line: &str| ["//", "/*", "#"].iter().any(|mark| line.trim_start().starts_with(mark));
+    let comma = |line: &str| line.trim_end().ends_with(',');
+    let closes = at.trim_start().starts_with(['}', ']']);
+    match () {
+        () if is_comment(at) => "it has a comment, which JSON does not; take it out".into(),
+        () if at.contains(" //") || at.contains(" /*") => {
+            "it has a comment, which JSON does not; take it out".into()
+        }
+        () if closes && before.is_some_and(comma) => {
+            "the line before ends with a comma, which JSON does not have before a closing bracket".into()
+        }
+        () if at.contains(",}") || at.contains(",]") || at.contains(", }") || at.contains(", ]") => {
+            "a comma stands before a closing bracket, which JSON does not have".into()
+        }
+        () if std::str::from_utf8(bytes).is_err() => "it is not in UTF-8".into(),
+        () => line(&format!("it is no JSON: {error}"), 200),
+    }
 }
 
 #[cfg(test)]
@@ -473,6 +525,60 @@ mod tests {
         assert_eq!(problems.len(), 4, "{problems:?}");
         let (none, problems) = project_servers(b"{\n]", &lookup);
         assert!(none.is_empty() && problems[0].contains("line 2"), "{problems:?}");
+    }
+
+    /// Files as editors and people write them: each fault is said with its line, or costs the one server that has it.
+    #[test]
+    fn a_file_of_others_is_read_as_far_as_it_can_be() {
+        const GOOD: &str = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}";
+        for file in [
+            GOOD.to_owned(),
+            format!("\u{feff}{GOOD}"),
+            format!("\r\n{GOOD}\r\n"),
+            GOOD.replace("mcpServers", "servers"),
+        ] {
+            let (servers, problems) = project_servers(file.as_bytes(), &lookup);
+            assert!(servers.len() == 1 && problems.is_empty(), "{file:?}: {problems:?}");
+        }
+        for (file, number, why) in [
+            ("{\n// mine\n\"mcpServers\": {}}", 2, "a comment"),
+            ("{\"mcpServers\": {\n  \"a\": {\"command\": \"x\"} // mine\n}}", 2, "a comment"),
+            ("{\"mcpServers\": {\n/* mine */}}", 2, "a comment"),
+            ("{\"mcpServers\": {\n  \"a\": {\"command\": \"x\"},\n}}", 3, "comma"),
+            ("{\"mcpServers\": {\n\n \"a\": {\"args\": [\"x\", ]}}}", 3, "comma"),
+            ("\u{feff}{\n\n// a\n}", 3, "a comment"),
+            ("{\n\"a\" 1}", 2, "no JSON"),
+            ("", 1, "no JSON"),
+        ] {
+            let (servers, problems) = project_servers(file.as_bytes(), &lookup);
+            assert!(servers.is_empty() && problems.len() == 1, "{file:?}: {problems:?}");
+            let begin = format!(".mcp.json, line {number}: ");
+            assert!(problems[0].starts_with(&begin) || file.is_empty(), "{file:?}: {problems:?}");
+            assert!(problems[0].contains(why), "{file:?}: {problems:?}");
+        }
+        for odd in [
+            "7",
+            "null",
+            "\"x\"",
+            "{\"command\": 7}",
+            "{\"args\": \"x\"}",
+            "{\"command\":\"x\",\"env\":{\"A\":1}}",
+            "[\"python3\", [\"x.py\"]]",
+        ] {
+            let file = format!(
+                "{{\"mcpServers\": {{\"a\": {{\"command\": \"x\"}}, \"odd\": {odd}, \"z\": {{\"command\": \"y\"}}}}}}"
+            );
+            let (servers, problems) = project_servers(file.as_bytes(), &lookup);
+            assert!(servers.len() == 2 && problems.len() == 1, "{odd}: {problems:?}");
+            assert!(problems[0].contains("server 'odd'") && !problems[0].contains("::"), "{problems:?}");
+        }
+        for none in ["[]", "7", "{\"mcpServers\": []}"] {
+            assert_eq!(project_servers(none.as_bytes(), &lookup).1.len(), 1, "{none}");
+        }
+        let many: Vec<String> = (0..60).map(|n| format!("\"s{n}\": {{\"command\": \"x\"}}")).collect();
+        let (servers, problems) =
+            project_servers(format!("{{\"mcpServers\": {{{}}}}}", many.join(",")).as_bytes(), &lookup);
+        assert!(servers.len() == MOST && problems[0].contains("60 servers"), "{problems:?}");
     }
 
     #[test]

@@ -47,6 +47,15 @@ pub(crate) fn rig() -> Option<Rig> {
     Some(Rig { hub: Hub::new(config, Vec::new()), bench, script, python })
 }
 
+impl Hub {
+    /// Learns the tools of all servers; why some cannot be used.
+    pub(crate) async fn learn_all(&self, cx: Option<&tiller_tool::ToolCx>) -> Vec<(String, crate::Failure)> {
+        let learned = self.learn(cx, None, TIMEOUT).await;
+        assert!(learned.waiting.is_empty(), "{learned:?}");
+        learned.failed
+    }
+}
+
 impl Rig {
     /// Settings of a server that behaves like this. Its name is how it behaves.
     pub(crate) fn settings(&self, how: &str) -> ServerSettings {

@@ -64,7 +64,7 @@ const fn hostile(how: &'static str, said: &'static str) -> Hostile {
     Hostile { how, limits: None, said, ended: false }
 }
 
-const TABLE: [Hostile; 22] = [
+const TABLE: [Hostile; 26] = [
     Hostile { limits: Some((2, 120)), ended: true, ..hostile("silent", "did not answer within 2 s") },
     Hostile { ended: true, ..hostile("crash", "exit code 7") },
     Hostile { ended: true, ..hostile("refuses", "go away") },
@@ -86,6 +86,10 @@ const TABLE: [Hostile; 22] = [
     hostile("many-tools", "hello"),
     hostile("forks", "hello"),
     hostile("poisoned", "hello"),
+    hostile("odd-parts", "hello\n[part 2 of 10 was left out: it is null]"),
+    hostile("odd-names", "called echo"),
+    hostile("odd-error", "first line second line"),
+    hostile("batch", "hello"),
     Hostile { limits: Some((120, 5)), ..hostile("late", "no answer and no progress for 5 s") },
 ];
 
@@ -131,10 +135,11 @@ async fn hostile_servers_are_bounded_and_disturb_no_other() {
     assert_eq!(tools.len(), 1000);
     let found = rig.search("echo").await;
     assert!(!found.contains('\u{1b}') && found.len() <= RESULT, "{found:?}");
-    assert_eq!(
-        rig.hub.find("poisoned").unwrap().tools().unwrap().len(),
-        1,
-        "names that are patterns are no names"
+    let poisoned = rig.hub.find("poisoned").unwrap().tools().unwrap();
+    assert_eq!(poisoned.len(), 6);
+    assert!(
+        poisoned.iter().all(|tool| crate::is_name(&tool.name)),
+        "names that are patterns get safe ones: {poisoned:?}"
     );
     rig.hub.end().await;
     let until = Instant::now() + Duration::from_secs(90);
@@ -176,7 +181,7 @@ async fn a_stopped_call_is_cancelled_at_the_server() {
     let log = rig.bench.scratch.path().join("log");
     let hub = rig.again("cancels", &[("LOG", &log.display().to_string())]);
     let cx = rig.bench.cx.clone();
-    hub.learn(None).await;
+    hub.learn_all(None).await;
     let stop = async {
         let until = Instant::now() + Duration::from_secs(90);
         while !log.with_extension("begun").exists() {
@@ -241,9 +246,12 @@ async fn tools_that_change_after_their_approval_ask_again() {
         }
         assert!(Instant::now() < until, "the change was not seen");
     };
-    assert!(refused.contains("have changed since they were approved"), "{refused}");
+    assert!(
+        refused.contains("it is new, or has changed, since the tools of this server were approved"),
+        "{refused}"
+    );
     assert_eq!(state(&rig, "changing"), McpState::Changed);
-    assert!(rig.hub.find("changing").unwrap().tools().is_none(), "a changed tool is not offered");
+    assert!(rig.hub.find("changing").unwrap().tools().unwrap().is_empty(), "a changed tool is not offered");
     rig.hub.end().await;
     // A restart of Tiller forgets neither the approved tools nor that these differ.
     let later = rig.again("changing", &[("CHANGED", "1")]);
@@ -257,7 +265,7 @@ async fn tools_that_change_after_their_approval_ask_again() {
         question.contains("echo has another description") && question.contains("first reads ~/.ssh"),
         "{question}"
     );
-    assert!(result.is_ok() && server.tools().is_some(), "{result:?}");
+    assert!(result.is_ok() && server.tools().unwrap().len() == 1, "{result:?}");
     later.end().await;
 }
 
@@ -272,7 +280,10 @@ async fn a_server_may_ask_the_person_and_report_progress() {
     let asked = tiller_protocol::lock(&rig.bench.ports.asked).clone();
     let AskBody::Clarify { question, .. } = &asked[0] else { panic!("{asked:?}") };
     assert!(question.starts_with("The MCP server asks asks: Who is it?"), "{question}");
-    assert!(rig.echo("asks", "x").await.contains("decline"), "nobody answers");
+    let tool = crate::tools::McpCall::new(Arc::clone(&rig.hub));
+    let said = rig.bench.say(&tool, json!({"server": "asks", "tool": "echo", "arguments": {}})).await;
+    assert!(said.contains("\"action\": \"cancel\"") && !said.contains("decline"), "nobody answers: {said}");
+    assert!(said.contains("[the server asked for input and got none: "), "{said}");
     // The server answers when the last report has arrived: it would be dropped behind the answer.
     let go = rig.bench.scratch.path().join("go");
     let hub = rig.again("progress", &[("GO", &go.display().to_string())]);
@@ -398,8 +409,8 @@ async fn what_servers_list_and_send_is_bounded_and_cannot_act() {
     listed(&rig.hub, |hub| !hub.resources().is_empty()).await;
     let (resources, prompts) = (rig.hub.resources(), rig.hub.prompts());
     assert_eq!(resources.len(), 1, "addresses with blanks or hidden characters are no names: {resources:?}");
-    assert_eq!(prompts.len(), 1, "{prompts:?}");
-    let shown = format!("{}{}{}", resources[0].name, resources[0].summary, prompts[0].summary);
+    assert!(prompts.len() == 4 && prompts.iter().all(|prompt| crate::is_name(&prompt.name)), "{prompts:?}");
+    let shown = format!("{}{}{}", resources[0].name, resources[0].summary, prompts.last().unwrap().summary);
     assert!(!shown.contains(['\u{1b}', '\n']) && shown.len() < 2000, "{shown:?}");
     rig.hub.end().await;
 }
@@ -408,7 +419,7 @@ async fn what_servers_list_and_send_is_bounded_and_cannot_act() {
 async fn lists_that_change_are_read_again() {
     let Some(rig) = rig() else { return };
     rig.add("lists");
-    rig.hub.learn(None).await;
+    rig.hub.learn_all(None).await;
     listed(&rig.hub, |hub| hub.prompts().len() == 1 && hub.resources().len() == 1).await;
     // The call changes both lists, and the server says so.
     assert_eq!(rig.echo("lists", "x").await, "x");
@@ -431,7 +442,7 @@ async fn tools_that_are_known_and_cost_little_are_listed_by_name_and_do_not_chan
     let Some(rig) = rig() else { return };
     rig.add("changing");
     assert!(named_tools(&rig.hub, 10_000).is_empty(), "they are not known");
-    rig.hub.learn(None).await;
+    rig.hub.learn_all(None).await;
     assert!(named_tools(&rig.hub, 10).is_empty(), "they cost more");
     let tools = named_tools(&rig.hub, 10_000);
     let [tool] = &tools[..] else { panic!("{} tools", tools.len()) };
@@ -450,7 +461,7 @@ async fn tools_that_are_known_and_cost_little_are_listed_by_name_and_do_not_chan
     let until = Instant::now() + Duration::from_secs(90);
     loop {
         let said = rig.bench.say(tool, json!({"text": "two"})).await;
-        if said.contains("have changed since they were approved") {
+        if said.contains("has changed, since the tools of this server were approved") {
             break;
         }
         assert!(unframed(&said).is_some_and(|(text, _)| text == "two") && Instant::now() < until, "{said}");
@@ -460,8 +471,13 @@ async fn tools_that_are_known_and_cost_little_are_listed_by_name_and_do_not_chan
     rig.hub.end().await;
     // One server whose tools are not known, or could be refused by a vendor: all stay deferred.
     let other = rig.again("poisoned", &[]);
-    other.learn(None).await;
-    assert_eq!(named_tools(&other, 1_000_000).len(), 1, "only its good name is left");
+    other.learn_all(None).await;
+    let names: Vec<String> = named_tools(&other, 1_000_000).iter().map(|tool| tool.spec().name).collect();
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    assert!(
+        names.len() == 6 && names.iter().all(|name| name.len() <= 64 && name.chars().all(plain)),
+        "{names:?}"
+    );
     other.add(vec![rig.settings("good")]);
     assert!(named_tools(&other, 1_000_000).is_empty());
     other.end().await;
@@ -547,14 +563,14 @@ async fn x24_a_search_gives_a_server_no_right_to_write() {
     }));
     let mut cx = rig.bench.cx.clone();
     cx.run = Arc::new(CommandRun::new(CommandProfile::Read));
-    assert!(hub.learn(Some(&cx)).await.is_empty());
+    assert!(hub.learn_all(Some(&cx)).await.is_empty());
     assert!(lock(&rights).iter().all(|rights| *rights == ServerRights::Read), "{rights:?}");
     let first = hub.call("good", "echo", serde_json::Map::new(), Some(&rig.bench.cx)).await;
     assert!(first.is_ok(), "{first:?}");
     assert_eq!(lock(&rights).last(), Some(&ServerRights::Write));
     // It stays as it is: another start would lose what it has open.
     let starts = lock(&rights).len();
-    assert!(hub.learn(Some(&cx)).await.is_empty());
+    assert!(hub.learn_all(Some(&cx)).await.is_empty());
     assert!(hub.call("good", "echo", serde_json::Map::new(), Some(&rig.bench.cx)).await.is_ok());
     assert_eq!(lock(&rights).len(), starts);
     hub.end().await;
@@ -566,7 +582,7 @@ async fn x24_a_search_starts_no_program_that_nothing_confines() {
     rig.add("good");
     let mut cx = rig.bench.cx.clone();
     cx.run = Arc::new(CommandRun::new(CommandProfile::Read));
-    let failed = rig.hub.learn(Some(&cx)).await;
+    let failed = rig.hub.learn_all(Some(&cx)).await;
     assert!(failed[0].1.why.starts_with("it is not started to list its tools"), "{failed:?}");
     assert_eq!(state(&rig, "good"), McpState::Configured);
     // Without delay: it was no failure of the server.

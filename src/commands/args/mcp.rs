@@ -20,9 +20,12 @@ pub enum Mcp {
     },
     /// Start an MCP server and list its tools
     Test {
-        /// Name of a server, its address, or a command line in quotes
+        /// Name of a server, or its address; with --command, a command line in quotes
         server: String,
-        /// Approve the server of this project and its tools as they are now
+        /// Run SERVER, which is a command line
+        #[arg(long)]
+        command: bool,
+        /// Show what changed since it was approved, and approve the server and its tools as they are now
         #[arg(long)]
         approve: bool,
         /// Print one JSON object per line
@@ -38,10 +41,13 @@ pub enum Mcp {
     },
     /// Call a tool of an MCP server and print its result
     Call {
-        /// Name of a server, its address, or a command line in quotes
+        /// Name of a server, or its address; with --command, a command line in quotes
         server: String,
         /// Name of the tool
         tool: String,
+        /// Run SERVER, which is a command line
+        #[arg(long)]
+        command: bool,
         /// Its arguments, a JSON object
         #[arg(default_value = "{}")]
         arguments: String,

@@ -28,12 +28,12 @@ pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
         Mcp::Add(add) => self::add(setup, add),
         Mcp::Remove { name } => remove(setup, name),
         Mcp::Serve { all } => serve::run(setup, *all),
-        Mcp::Test { server, approve, json, limits } => {
-            let (hub, server) = find(setup, server, limits)?;
+        Mcp::Test { server, command, approve, json, limits } => {
+            let (hub, server) = find(setup, &named(server, *command), limits)?;
             done(&hub, test(&server, *approve, *json))
         }
         Mcp::Login { name } => {
-            let (hub, server) = find(setup, name, &McpLimits::default())?;
+            let (hub, server) = find(setup, &named(name, false), &McpLimits::default())?;
             let logging_in = async {
                 let show = |page: &str| {
                     // Standard output may be closed; the login then ends by its time limit.
@@ -52,7 +52,7 @@ pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
             };
             done(&hub, logging_in)
         }
-        Mcp::Call { server, tool, arguments, accept_defaults, limits } => {
+        Mcp::Call { server, tool, command, arguments, accept_defaults, limits } => {
             let arguments = match serde_json::from_str(arguments) {
                 Ok(Value::Object(arguments)) => arguments,
                 _ => {
@@ -62,7 +62,7 @@ pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
                     ));
                 }
             };
-            let (hub, server) = find(setup, server, limits)?;
+            let (hub, server) = find(setup, &named(server, *command), limits)?;
             if *accept_defaults {
                 hub.accept_defaults();
             }
@@ -82,6 +82,9 @@ pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
                     text.push('\n');
                 }
                 say(&text)?;
+                for note in &result.notes {
+                    fail(&Notice::new(NoticeKind::Info, clean::plain(note)));
+                }
                 Ok(if result.failed { Exit::Model } else { Exit::Done })
             };
             done(&hub, calling)
@@ -164,22 +167,49 @@ fn all(setup: &Setup) -> Result<Option<Arc<Hub>>, Notice> {
     Ok(Some(hub))
 }
 
-/// The server that an argument means: by its name, its address, or its command line.
-fn find(setup: &Setup, text: &str, limits: &McpLimits) -> Result<(Arc<Hub>, Arc<Server>), Notice> {
+/// The meaning of an argument of the command line.
+enum Named<'a> {
+    /// A server that is configured.
+    Name(&'a str),
+    Url(&'a str),
+    /// A command line that the user wants to run.
+    Command(&'a str),
+}
+
+fn named(text: &str, command: bool) -> Named<'_> {
+    match command {
+        true => Named::Command(text),
+        false if text.starts_with("http://") || text.starts_with("https://") => Named::Url(text),
+        false => Named::Name(text),
+    }
+}
+
+/// Says that no server of this name is configured, and which are.
+fn no_server(text: &str, hub: Option<&Arc<Hub>>) -> Notice {
+    let names: Vec<String> =
+        hub.map(|hub| hub.servers()).unwrap_or_default().iter().map(|s| s.name().to_owned()).collect();
+    let near = tiller_protocol::nearest::nearest(text, names.iter().map(String::as_str));
+    let near = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
+    let configured = match names.is_empty() {
+        true => "None is configured: `tiller mcp add NAME -- COMMAND` adds one.".to_owned(),
+        false => format!("Configured: {}.", names.join(", ")),
+    };
+    Notice::new(NoticeKind::User, format!("there is no MCP server '{}'{near}", clean::plain(text)))
+        .hint(format!("{configured} With --command, SERVER is a command line that is run."))
+}
+
+/// The server that an argument means. Only a command line that is called one is run.
+fn find(setup: &Setup, named: &Named<'_>, limits: &McpLimits) -> Result<(Arc<Hub>, Arc<Server>), Notice> {
     let wrong = |why: String| Notice::new(NoticeKind::User, why);
-    let is_url = text.starts_with("http://") || text.starts_with("https://");
-    if !is_url && is_server_name(text) {
+    let (Named::Name(text) | Named::Url(text) | Named::Command(text)) = *named;
+    if matches!(named, Named::Name(_)) {
         let hub = all(setup)?;
         let server = hub.as_ref().and_then(|hub| hub.find(text));
-        if let (Some(hub), Some(server)) = (hub, server) {
-            return Ok((hub, server));
-        }
-        if tiller_tool::shell::find_program(text, &setup.children().now()).is_none() {
-            return Err(wrong(format!("there is no MCP server '{text}'"))
-                .hint("`tiller mcp list` shows those that there are"));
-        }
+        return server
+            .and_then(|server| Some((hub.clone()?, server)))
+            .ok_or_else(|| no_server(text, hub.as_ref()));
     }
-    let mut server = if is_url {
+    let mut server = if matches!(named, Named::Url(_)) {
         McpServer { url: Some(text.into()), ..McpServer::default() }
     } else {
         let words = shlex::split(text).filter(|words| !words.is_empty());
@@ -296,23 +326,41 @@ fn failed(error: &ConfigError) -> Notice {
     Notice::new(NoticeKind::Config, format!("config.toml was not changed: {error}"))
 }
 
+/// Keeps the approval of a server as it is now, after what changed since the last one was shown. Returns what changed.
+fn approve_now(server: &Server, json: bool) -> Result<Vec<String>, Notice> {
+    let seen = server.differences();
+    let shown = !seen.lines.is_empty() && !json;
+    if shown {
+        let mut text = format!("{} has changed since you approved it:\n", server.name());
+        for line in &seen.lines {
+            text.push_str(&format!("  {}\n", clean::plain(line)));
+        }
+        say(&text)?;
+    }
+    server
+        .approve(&seen)
+        .map_err(|e| Notice::new(NoticeKind::User, format!("the approval could not be kept: {e}")))?;
+    if shown {
+        say("It is approved as it is now.\n")?;
+    }
+    Ok(seen.lines)
+}
+
 async fn test(server: &Server, approve: bool, json: bool) -> Result<Exit, Notice> {
+    let mut changed = Vec::new();
     if approve {
-        server
-            .approve()
-            .map_err(|e| Notice::new(NoticeKind::User, format!("the approval could not be kept: {e}")))?;
+        changed.extend(approve_now(server, json)?);
     }
     let began = Instant::now();
-    let mut tried = server.check().await;
-    if approve && tried.is_err() && server.has_changes() {
-        server
-            .approve()
-            .map_err(|e| Notice::new(NoticeKind::User, format!("the approval could not be kept: {e}")))?;
-        tried = server.check().await;
+    let tried = server.check().await;
+    if approve && tried.is_ok() && !server.differences().lines.is_empty() {
+        changed.extend(approve_now(server, json)?);
     }
     let (resources, prompts) = if tried.is_ok() { server.listed().await } else { Default::default() };
-    let view = server.view();
+    let mut view = server.view();
     if json {
+        changed.append(&mut view.notes);
+        view.notes = changed;
         say(&json_line(&view))?;
     }
     if let Err(failure) = tried {
@@ -322,7 +370,7 @@ async fn test(server: &Server, approve: bool, json: bool) -> Result<Exit, Notice
         return Ok(Exit::Done);
     }
     let tools = view.tools.as_deref().unwrap_or_default();
-    let widest = tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default().min(40);
+    let widest = tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default().min(50);
     let mut text = format!(
         "{}: {}, protocol {}, ready in {:.1} s\n{}, about {} tokens when all are read\n",
         view.name,
@@ -333,12 +381,24 @@ async fn test(server: &Server, approve: bool, json: bool) -> Result<Exit, Notice
         thousands(view.tokens)
     );
     for tool in tools {
+        let own = if tool.own.is_empty() { String::new() } else { format!("{}: ", tool.own) };
         text.push_str(&format!(
-            "  {:widest$}  {:>6}  {}\n",
+            "  {:widest$}  {:>6}  {}{}\n",
             tool.name,
             thousands(tool.tokens),
+            clean::plain(&own),
             clean::plain(&tool.summary)
         ));
+    }
+    if !view.error.is_empty() {
+        text.push_str(&format!(
+            "{}; `tiller mcp test {} --approve` shows and approves\n",
+            clean::plain(&view.error),
+            view.name
+        ));
+    }
+    for note in &view.notes {
+        text.push_str(&format!("  {}\n", clean::plain(note)));
     }
     for (what, rows) in [("Resources", resource_rows(&resources)), ("Prompts", prompt_rows(&prompts))] {
         if !rows.is_empty() {
@@ -370,6 +430,7 @@ fn refused(server: &str, tool: &str, why: NoResult) -> Notice {
         NoResult::NoTool(Some(near)) => format!("it has no tool '{tool}'; did you mean '{near}'?"),
         NoResult::NoTool(None) => format!("it has no tool '{tool}'"),
         NoResult::Unusable(failure) => return unusable(server, &failure),
+        NoResult::HeldBack(failure) => format!("{} is held back: {}", clean::plain(tool), failure.why),
         NoResult::MainAgentOnly => "only the main agent of a session may call this tool".to_owned(),
         NoResult::Failed(error) => error.to_string(),
     };

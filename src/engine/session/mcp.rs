@@ -55,7 +55,8 @@ fn masked_prompts(mut prompts: Vec<McpPromptView>, redact: &Redact) -> Vec<McpPr
 /// Masks secrets in what a server prints, and in its command line.
 fn masked(mut views: Vec<McpServerView>, redact: &Redact) -> Vec<McpServerView> {
     for view in &mut views {
-        for text in [&mut view.command, &mut view.error, &mut view.tail] {
+        let texts = [&mut view.command, &mut view.error, &mut view.tail];
+        for text in texts.into_iter().chain(&mut view.notes) {
             *text = redact(text);
         }
     }

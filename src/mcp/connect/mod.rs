@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bounds::Tail;
 use crate::handler::{ActiveCalls, Handler};
 use crate::hub::Confined;
+use crate::read::words::of_start;
 use crate::settings::{ServerSettings, Transport};
 
 /// Time in which a program ends by itself.
@@ -200,33 +201,10 @@ fn mode(revision: Option<&str>) -> ClientLifecycleMode {
 
 /// The SDK's error in words.
 fn words(error: &ClientInitializeError) -> NoConnection {
-    use std::error::Error;
     if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
         return words(fallback);
     }
-    let mut why = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let text = inner.to_string();
-        if !why.contains(&text) {
-            why.push_str(": ");
-            why.push_str(&text);
-        }
-        cause = inner.source();
-    }
-    if let ClientInitializeError::TransportError { error, .. } = error {
-        let mut cause: Option<&(dyn Error + 'static)> = Some(error.error.as_ref());
-        while let Some(inner) = cause {
-            let text = inner.to_string();
-            if !why.contains(&text) {
-                why.push_str(": ");
-                why.push_str(&text);
-            }
-            cause = inner.source();
-        }
-    }
     let challenge = error.auth_challenge().map(str::to_owned);
-    let shown: String = tiller_tool::text::visible(&why).chars().take(500).collect();
     let probe = matches!(
         error,
         ClientInitializeError::ConnectionClosed(_)
@@ -235,7 +213,7 @@ fn words(error: &ClientInitializeError) -> NoConnection {
             | ClientInitializeError::ExpectedInitResult(_)
     );
     NoConnection {
-        why: shown,
+        why: of_start(error),
         tail: String::new(),
         login: error.is_authorization_required() || challenge.is_some(),
         challenge,

@@ -9,7 +9,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
 use super::{Connection, NoConnection, http, words};
-use crate::bounds::{MESSAGE, Tail};
+use crate::bounds::{MESSAGE, Tail, batch};
 use crate::handler::Handler;
 
 /// Bytes between the events and the SDK.
@@ -71,7 +71,8 @@ async fn deliver(mut events: Events, mut to: tokio::io::WriteHalf<DuplexStream>)
     while let Some(event) = events.next().await {
         if event.name == "message" || event.name.is_empty() {
             let line = event.data.replace(['\n', '\r'], " ") + "\n";
-            if to.write_all(line.as_bytes()).await.is_err() {
+            let messages = batch(line.as_bytes()).unwrap_or_else(|| line.into_bytes());
+            if to.write_all(&messages).await.is_err() {
                 return;
             }
         }

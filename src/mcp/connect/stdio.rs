@@ -93,6 +93,21 @@ pub(super) async fn connect(
     }
 }
 
+/// Says that a program is missing; one of Windows has a name that says so.
+fn not_installed(command: &str) -> String {
+    let name = command.rsplit(['/', '\\']).next().unwrap_or(command).to_ascii_lowercase();
+    let ends = [".cmd", ".bat", ".exe", ".ps1"].iter().find_map(|end| name.strip_suffix(end));
+    match (name.as_str(), ends) {
+        ("cmd" | "powershell", _) | (_, Some("cmd" | "powershell")) => format!(
+            "the program {command} is not installed here: it is a shell of Windows; give the command behind its /c itself"
+        ),
+        (_, Some(plain)) => {
+            format!("the program {command} is not installed here: it is a file of Windows; try {plain}")
+        }
+        _ => format!("the program {command} is not installed here"),
+    }
+}
+
 fn launch(program: &Program<'_>, environment: &Environment) -> Result<Launch, NoConnection> {
     let mut env: Vec<(String, String)> = (*environment.vars).clone();
     if let Some(confined) = &environment.confined {
@@ -110,8 +125,8 @@ fn launch(program: &Program<'_>, environment: &Environment) -> Result<Launch, No
     } else {
         program.command.to_owned()
     };
-    let found = find_program(&command, &env)
-        .ok_or_else(|| NoConnection::new(format!("the program {} is not installed here", program.command)))?;
+    let found =
+        find_program(&command, &env).ok_or_else(|| NoConnection::new(not_installed(program.command)))?;
     if !folder.is_dir() {
         return Err(NoConnection::new(format!("there is no folder {}", folder.display())));
     }

@@ -1,10 +1,10 @@
-//! What the person has to agree to before a server is used: the command of a server of the project, and tools that have changed.
+//! The approvals that a server needs before it is used: the command of a server of the project, and tools that have changed.
 
 use tiller_protocol::{AskBody, AskReply, lock};
 use tiller_tool::ToolCx;
 
-use super::{Failure, SHOWN, Server};
-use crate::known::{changes, tokens};
+use super::{Failure, SHOWN, Seen, Server};
+use crate::known::{ApprovedCommand, tokens};
 use crate::settings::Origin;
 
 /// Tools that a question names.
@@ -20,16 +20,19 @@ impl Server {
             && lock(&self.state).known.approved.as_deref() != Some(self.settings.hash.as_str())
     }
 
-    /// Takes the person's yes to its command, and to its tools as they are now.
+    /// Takes the person's yes to its command, and to its tools as the person saw them: they may have changed since.
     ///
     /// # Errors
     /// When it cannot be kept.
-    pub fn approve(&self) -> Result<(), String> {
+    pub fn approve(&self, seen: &Seen) -> Result<(), String> {
         let known = {
             let mut state = lock(&self.state);
             state.known.approved = Some(self.settings.hash.clone());
-            if let Some(tools) = state.changed.take() {
-                state.known.tools = Some(tools);
+            // Only the command of a project is compared; others may hold values of the user's own settings.
+            state.known.approved_as =
+                (self.settings.origin == Origin::Project).then(|| ApprovedCommand::of(&self.settings));
+            if let Some(tools) = &seen.tools {
+                state.known.tools = Some(tools.clone());
                 state.known.hash.clone_from(&self.settings.hash);
             }
             state.known.clone()
@@ -39,6 +42,7 @@ impl Server {
 
     /// Asks whether a server of the project may be started.
     pub(super) async fn ask_start(&self, cx: Option<&ToolCx>) -> Result<(), Failure> {
+        let seen = self.differences();
         let view = self.view();
         let what = if view.transport == "stdio" { "Start" } else { "Connect to" };
         let mut question =
@@ -46,35 +50,62 @@ impl Server {
         if !view.given.is_empty() {
             question.push_str(&format!("\nIt is given: {}", view.given.join(", ")));
         }
+        let changed = lock(&self.state).command_changes(&self.settings);
+        if !changed.is_empty() {
+            question
+                .push_str(&format!("\nYou approved it before, and it has changed:\n{}", changed.join("\n")));
+        }
         question.push_str(&match &view.tools {
             Some(tools) => {
                 format!("\n{}", price(tools.iter().map(|t| t.name.as_str()), tools.len(), view.tokens))
             }
             None => "\nIts tools are not known before it runs".to_owned(),
         });
-        self.ask(cx, question, "it has not been approved").await
+        let refused = match changed.is_empty() {
+            true => "it has not been approved",
+            false => "it has changed since it was approved",
+        };
+        self.ask(cx, question, refused, &seen).await
     }
 
-    /// Asks whether its tools may be used as they are now.
-    pub(super) async fn ask_changed(&self, cx: Option<&ToolCx>) -> Result<(), Failure> {
-        let (lines, cost, names) = {
+    /// Asks for a tool that is new or changed since the tools were approved. Others need no question.
+    ///
+    /// # Errors
+    /// When it stays held back.
+    pub(crate) async fn allow(&self, cx: Option<&ToolCx>, tool: &str) -> Result<(), Failure> {
+        let is_held = || self.held().iter().any(|held| held.name == tool);
+        if !is_held() {
+            return Ok(());
+        }
+        let _one = self.asking.lock().await;
+        // Another call may have asked meanwhile.
+        if !is_held() {
+            return Ok(());
+        }
+        let seen = {
             let state = lock(&self.state);
-            let Some(now) = &state.changed else { return Ok(()) };
-            let before = state.known.tools.as_deref().unwrap_or_default();
-            let names: Vec<String> = now.iter().map(|tool| tool.name.clone()).collect();
-            (changes(before, now, SHOWN), tokens(now), names)
+            let lines = state.tool_changes(&self.settings.hash, SHOWN, Some(tool));
+            Seen { lines, tools: state.now.clone() }
         };
+        let now = seen.tools.as_deref().unwrap_or_default();
         let question = format!(
             "The tools of the MCP server {} have changed since you approved them. Use them as they are now?\n{}\n{}",
             self.name(),
-            lines.join("\n"),
-            price(names.iter().map(String::as_str), names.len(), cost)
+            seen.lines.join("\n"),
+            price(now.iter().map(|tool| tool.name.as_str()), now.len(), tokens(now))
         );
-        self.ask(cx, question, "its tools have changed since they were approved").await
+        let refused = "it is new, or has changed, since the tools of this server were approved";
+        self.ask(cx, question, refused, &seen).await
     }
 
     /// Asks, and keeps a yes.
-    async fn ask(&self, cx: Option<&ToolCx>, mut question: String, refused: &str) -> Result<(), Failure> {
+    async fn ask(
+        &self,
+        cx: Option<&ToolCx>,
+        mut question: String,
+        refused: &str,
+        seen: &Seen,
+    ) -> Result<(), Failure> {
         let hint = format!("`tiller mcp test {} --approve` shows and approves it", self.name());
         let Some(cx) = cx else {
             return Err(Failure { unanswered: true, ..Failure::new(format!("{refused}; {hint}")) });
@@ -95,7 +126,7 @@ impl Server {
         };
         match answer {
             Ok(AskReply::Choice { answers }) if answers.iter().any(|answer| answer == YES) => {
-                self.approve().map_err(|e| Failure::new(format!("the approval could not be kept: {e}")))
+                self.approve(seen).map_err(|e| Failure::new(format!("the approval could not be kept: {e}")))
             }
             Ok(_) => Err(Failure::new(format!("{refused}: the user said no"))),
             Err(why) => {

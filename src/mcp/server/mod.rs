@@ -16,13 +16,17 @@ use tiller_tool::{CommandProfile, ToolCx};
 
 use crate::connect::{Connection, Environment};
 use crate::hub::ServerRights;
-use crate::known::{Known, KnownFile, KnownTool, changes, first_line, tokens};
+use crate::known::{ApprovedCommand, Known, KnownFile, KnownTool, changes, first_line, tokens};
 use crate::offers::Offers;
-use crate::settings::{ServerSettings, Transport};
+use crate::read::names;
+use crate::read::words::line;
+use crate::settings::{Origin, ServerSettings, Transport};
 
 mod approval;
 mod start;
 
+/// Logins in a row that ask for the same rights.
+const LOGINS: u32 = 2;
 /// Changes of tools that a question shows.
 const SHOWN: usize = 8;
 
@@ -67,6 +71,15 @@ impl Failure {
     }
 }
 
+/// A server as a person sees it who approves it.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The differences to what was approved, one sentence without a full stop for each.
+    pub lines: Vec<String>,
+    /// Its tools at that time; `None`: not read yet.
+    tools: Option<Vec<KnownTool>>,
+}
+
 /// Makes what a server is connected with. Called away from the screen's thread.
 pub(crate) type MakeEnvironment = Arc<dyn Fn(&ServerSettings, ServerRights) -> Environment + Send + Sync>;
 
@@ -91,8 +104,10 @@ struct ServerState {
     /// Those of the connection's program.
     rights: ServerRights,
     known: Known,
-    /// Tools that differ from the approved ones.
-    changed: Option<Vec<KnownTool>>,
+    /// Its tools as this process read them last; `None`: not yet.
+    now: Option<Vec<KnownTool>>,
+    /// What was left out of them.
+    left_out: Vec<String>,
     failure: Option<Failure>,
     failures: usize,
     failed_at: Option<Instant>,
@@ -101,6 +116,72 @@ struct ServerState {
     disabled: bool,
     /// The user took the trust in the folder that names it back.
     revoked: bool,
+}
+
+impl ServerState {
+    /// The approved tools; `None`: there are none of these settings.
+    fn approved(&self, hash: &str) -> Option<&[KnownTool]> {
+        self.known.tools.as_deref().filter(|_| self.known.hash == hash)
+    }
+
+    fn usable(&self, hash: &str) -> Option<Vec<KnownTool>> {
+        let approved = self.approved(hash)?;
+        Some(match &self.now {
+            Some(now) => now.iter().filter(|tool| is_among(tool, approved)).cloned().collect(),
+            None => approved.to_vec(),
+        })
+    }
+
+    fn held(&self, hash: &str) -> Vec<KnownTool> {
+        let (Some(approved), Some(now)) = (self.approved(hash), &self.now) else { return Vec::new() };
+        now.iter().filter(|tool| !is_among(tool, approved)).cloned().collect()
+    }
+
+    /// The changes of its tools. `first`: the tool whose changes are the first ones.
+    fn tool_changes(&self, hash: &str, most: usize, first: Option<&str>) -> Vec<String> {
+        let (Some(approved), Some(now)) = (self.approved(hash), &self.now) else { return Vec::new() };
+        let mut now = now.clone();
+        now.sort_by_key(|tool| first != Some(tool.name.as_str()));
+        changes(approved, &now, most)
+    }
+
+    /// Fails where it is turned off, or the folder that names it is not trusted.
+    fn on(&self) -> Result<(), Failure> {
+        match (self.revoked, self.disabled) {
+            (true, _) => Err(Failure::revoked()),
+            (_, true) => Err(Failure::new("it is turned off; /mcp turns it on")),
+            _ => Ok(()),
+        }
+    }
+
+    /// What differs from the command that was approved; none where it is that one, or where none was.
+    fn command_changes(&self, settings: &ServerSettings) -> Vec<String> {
+        if settings.origin != Origin::Project
+            || self.known.approved.as_ref().is_none_or(|hash| *hash == settings.hash)
+        {
+            return Vec::new();
+        }
+        match &self.known.approved_as {
+            Some(before) => before.changes(&ApprovedCommand::of(settings)),
+            None => {
+                vec!["its command has changed since an earlier version of Tiller kept your approval".into()]
+            }
+        }
+    }
+}
+
+/// Returns true if a tool is one of these, as it was. Both are sorted by name.
+fn is_among(tool: &KnownTool, approved: &[KnownTool]) -> bool {
+    let at = approved.binary_search_by(|known| known.name.as_str().cmp(&tool.name));
+    at.is_ok_and(|at| approved.get(at) == Some(tool))
+}
+
+/// That tools are held back.
+fn held_words(n: usize) -> String {
+    match n {
+        1 => "1 tool is held back until you approve it: it is new or has changed".into(),
+        n => format!("{n} tools are held back until you approve them: they are new or have changed"),
+    }
 }
 
 impl Server {
@@ -123,7 +204,8 @@ impl Server {
             connection: None,
             rights: ServerRights::Read,
             known: file.read(),
-            changed: None,
+            now: None,
+            left_out: Vec::new(),
             failure: None,
             failures: 0,
             failed_at: None,
@@ -155,11 +237,23 @@ impl Server {
         &self.settings
     }
 
-    /// Its tools as they were approved; `None`: they were not read yet, or with other settings.
+    /// Its tools that are as they were approved; `None`: they were not read yet, or with other settings.
     pub fn tools(&self) -> Option<Vec<KnownTool>> {
-        let state = lock(&self.state);
-        let same = state.known.hash == self.settings.hash;
-        state.known.tools.clone().filter(|_| same && state.changed.is_none())
+        lock(&self.state).usable(&self.settings.hash)
+    }
+
+    /// Its tools that are new or changed since they were approved: each is held back, the others can be called.
+    pub fn held(&self) -> Vec<KnownTool> {
+        lock(&self.state).held(&self.settings.hash)
+    }
+
+    /// The name that models and rules know a tool by, where this is its own name or that one.
+    pub(crate) fn safe_name(&self, name: &str) -> Option<String> {
+        let all = self.tools().unwrap_or_default().into_iter().chain(self.held());
+        let mut fit: Vec<KnownTool> =
+            all.filter(|tool| tool.name == name || tool.own_name() == name).collect();
+        fit.sort_by_key(|tool| tool.name != name);
+        fit.into_iter().next().map(|tool| tool.name)
     }
 
     /// The revision of the protocol that was agreed on; empty: not known.
@@ -203,12 +297,13 @@ impl Server {
             .failure
             .clone()
             .or_else(|| died.map(|c| Failure { tail: c.tail.text(), ..Failure::new(c.why_ended()) }));
-        let known = state.known.tools.as_ref().filter(|_| state.known.hash == self.settings.hash);
+        let known = state.usable(&self.settings.hash);
+        let held = state.held(&self.settings.hash);
         let row = match () {
             () if state.disabled || state.revoked => McpState::Disabled,
             () if state.starting => McpState::Starting,
             () if unapproved => McpState::Unapproved,
-            () if state.changed.is_some() => McpState::Changed,
+            () if !held.is_empty() => McpState::Changed,
             () if alive && state.used => McpState::Used,
             () if alive => McpState::Started,
             () if failure.as_ref().is_some_and(|f| f.login) => McpState::LoggedOut,
@@ -216,10 +311,9 @@ impl Server {
             () if known.is_some() => McpState::Known,
             () => McpState::Configured,
         };
-        let changed = state
-            .changed
-            .as_ref()
-            .map(|now| changes(known.map_or(&[], |known| known.as_slice()), now, SHOWN).join("; "));
+        let mut notes = state.command_changes(&self.settings);
+        notes.extend(state.tool_changes(&self.settings.hash, SHOWN, None));
+        notes.extend(state.left_out.iter().map(|note| visible(note).into_owned()));
         McpServerView {
             name: self.settings.name.clone(),
             state: row,
@@ -227,19 +321,24 @@ impl Server {
             origin: self.settings.origin.word().into(),
             command: visible(&self.settings.words()).into_owned(),
             given: self.settings.given().into_iter().map(|name| visible(name).into_owned()).collect(),
-            tools: known.map(|tools| {
+            tools: known.as_ref().map(|tools| {
                 let view = |tool: &KnownTool| McpToolView {
                     name: tool.name.clone(),
+                    own: if tool.own.is_empty() { String::new() } else { names::shown(&tool.own) },
                     summary: first_line(&tool.description),
                     tokens: tokens(std::slice::from_ref(tool)),
                     read_only: tool.read_only,
                 };
                 tools.iter().map(view).collect()
             }),
-            tokens: known.map_or(0, |tools| tokens(tools)),
+            tokens: known.as_ref().map_or(0, |tools| tokens(tools)),
             resources: lists.resources.len(),
             prompts: lists.prompts.len(),
-            error: changed.or_else(|| failure.as_ref().map(|f| f.why.clone())).unwrap_or_default(),
+            error: match held.len() {
+                0 => failure.as_ref().map(|f| f.why.clone()).unwrap_or_default(),
+                n => held_words(n),
+            },
+            notes,
             tail: match &state.connection {
                 Some(connection) if alive => connection.tail.text(),
                 _ => failure.map(|f| f.tail).unwrap_or_default(),
@@ -263,9 +362,12 @@ impl Server {
         (lists.resources, lists.prompts)
     }
 
-    /// Whether its tools differ from the approved ones.
-    pub fn has_changes(&self) -> bool {
-        lock(&self.state).changed.is_some()
+    /// The differences to what was approved; none where nothing was approved.
+    pub fn differences(&self) -> Seen {
+        let state = lock(&self.state);
+        let mut lines = state.command_changes(&self.settings);
+        lines.extend(state.tool_changes(&self.settings.hash, usize::MAX, None));
+        Seen { lines, tools: state.now.clone() }
     }
 
     /// Turns it off or on for this run. One that runs is ended.
@@ -308,12 +410,16 @@ impl Server {
     /// # Errors
     /// When it cannot be used.
     pub(crate) async fn ready(&self, cx: Option<&ToolCx>) -> Result<Arc<Connection>, Failure> {
-        if self.is_revoked() {
-            return Err(Failure::revoked());
-        }
-        if self.is_disabled() {
-            return Err(Failure::new("it is turned off; /mcp turns it on"));
-        }
+        self.permitted(cx).await?;
+        self.open(cx).await
+    }
+
+    /// Asks the user for what a start needs.
+    ///
+    /// # Errors
+    /// When it may not be used.
+    pub(crate) async fn permitted(&self, cx: Option<&ToolCx>) -> Result<(), Failure> {
+        self.on()?;
         if self.needs_approval() {
             let _one = self.asking.lock().await;
             // Another call may have asked meanwhile.
@@ -321,27 +427,50 @@ impl Server {
                 self.ask_start(cx).await?;
             }
         }
+        Ok(())
+    }
+
+    /// Fails where it is turned off, or the folder that names it is not trusted.
+    fn on(&self) -> Result<(), Failure> {
+        lock(&self.state).on()
+    }
+
+    /// Returns true while it is being started.
+    pub(crate) fn is_starting(&self) -> bool {
+        lock(&self.state).starting
+    }
+
+    /// Waits until no start of it runs.
+    pub(crate) async fn started(&self) {
+        drop(self.starting.lock().await);
+    }
+
+    /// Why its last start failed.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        lock(&self.state).failure.clone()
+    }
+
+    /// The living connection of a server that is permitted; starts it where there is none.
+    pub(crate) async fn open(&self, cx: Option<&ToolCx>) -> Result<Arc<Connection>, Failure> {
         let reads = cx.is_some_and(|cx| cx.run.profile == CommandProfile::Read);
         let rights = if reads { ServerRights::Read } else { ServerRights::Write };
         let connection = self.connected(rights).await?;
         if connection.changed.swap(false, Ordering::AcqRel) {
             self.read_tools(&connection).await?;
         }
-        if lock(&self.state).changed.is_some() {
-            let _one = self.asking.lock().await;
-            if lock(&self.state).changed.is_some() {
-                self.ask_changed(cx).await?;
-            }
-        }
         Ok(connection)
     }
 
-    /// Notes that it wants a login, for the next one.
-    pub(crate) fn logged_out(&self, challenge: Option<String>) -> Failure {
-        let known = {
+    /// Notes that it wants a login, for the next one. `refused`: the tool or the address that it refused.
+    pub(crate) fn logged_out(&self, challenge: Option<String>, refused: Option<&str>) -> Failure {
+        let wanted = challenge.as_deref().map(crate::oauth::wanted_rights).unwrap_or_default();
+        let (known, asked) = {
             let mut state = lock(&self.state);
             state.known.challenge = challenge;
-            state.known.clone()
+            state.known.refused = refused.map(str::to_owned);
+            let asked =
+                state.known.logins > 0 && wanted.iter().all(|right| state.known.scopes.contains(right));
+            (state.known.clone(), asked)
         };
         if let Err(error) = self.file.write(&known) {
             tracing::warn!(
@@ -350,7 +479,19 @@ impl Server {
                 "what an MCP server wants of a login could not be kept"
             );
         }
-        let why = format!("it wants you to log in: `tiller mcp login {}`", self.name());
+        let login = format!("`tiller mcp login {}`", self.name());
+        let rights = line(&wanted.join(" "), 200);
+        let why = match (wanted.is_empty(), asked) {
+            (true, _) => format!("it wants you to log in: {login}"),
+            (false, false) => {
+                format!(
+                    "it wants more rights than you logged in with ({rights}): {login} asks for them and for those you have"
+                )
+            }
+            (false, true) => format!(
+                "it still wants rights that your last login asked for ({rights}): its operator has to grant them; after that, {login}"
+            ),
+        };
         Failure { login: true, ..Failure::new(why) }
     }
 
@@ -362,20 +503,62 @@ impl Server {
         let Transport::Http { url, client, .. } = &self.settings.transport else {
             return Err("it is a program of this machine, which needs no login".into());
         };
-        let challenge = lock(&self.state).known.challenge.clone();
-        crate::oauth::log_in(
-            (self.environment)(&self.settings, ServerRights::Write).state.as_path(),
-            (url, client.as_ref()),
-            challenge.as_deref(),
-            show,
-        )
-        .await?;
+        let (challenge, before, logins) = {
+            let known = &lock(&self.state).known;
+            (known.challenge.clone(), known.scopes.clone(), known.logins)
+        };
+        let folder = (self.environment)(&self.settings, ServerRights::Write).state;
+        let rights = crate::oauth::rights(&folder, url, &before, challenge.as_deref()).await;
+        let again = !rights.is_empty() && rights.iter().all(|right| before.contains(right));
+        if again && logins >= LOGINS {
+            // The next try is the user's own: its operator may have granted them.
+            self.keep_rights(before, 0);
+            return Err(format!(
+                "{LOGINS} logins asked for the rights that the server wants ({}), and it still refuses: its operator has to \
+                 grant them; after that, log in again",
+                line(&rights.join(" "), 200)
+            ));
+        }
+        crate::oauth::log_in(&folder, (url, client.as_ref()), (challenge.as_deref(), &rights), show).await?;
+        if !rights.is_empty() {
+            self.keep_rights(rights, if again { logins + 1 } else { 1 });
+        }
         self.reset().await;
         Ok(())
+    }
+
+    /// Keeps the rights that logins asked for, and how many in a row did.
+    fn keep_rights(&self, scopes: Vec<String>, logins: u32) {
+        let known = {
+            let mut state = lock(&self.state);
+            (state.known.scopes, state.known.logins) = (scopes, logins);
+            state.known.clone()
+        };
+        if let Err(error) = self.file.write(&known) {
+            tracing::warn!(
+                server = self.name(),
+                error,
+                "the rights of a login at an MCP server could not be kept"
+            );
+        }
     }
 
     /// Notes that a tool of it was called.
     pub(crate) fn used(&self) {
         lock(&self.state).used = true;
     }
+
+    /// Notes that a call of a tool, or of an address, passed: the rights of the login are enough where it is what was refused.
+    pub(crate) fn rights_are_enough(&self, passed: &str) {
+        let (scopes, logins, refused) = {
+            let known = &lock(&self.state).known;
+            (known.scopes.clone(), known.logins, known.refused.clone())
+        };
+        if logins > 0 && refused.is_none_or(|refused| refused == passed) {
+            self.keep_rights(scopes, 0);
+        }
+    }
 }
+
+#[cfg(test)]
+mod held_tests;

@@ -35,9 +35,7 @@ impl Server {
         // One with fewer rights has only listed its tools.
         self.end().await;
         // Since this call began, too.
-        if self.is_revoked() {
-            return Err(Failure::revoked());
-        }
+        self.on()?;
         self.wait_over()?;
         let revision = {
             let mut state = lock(&self.state);
@@ -79,7 +77,7 @@ impl Server {
                 read.map(|()| connection)
             }
             Err(NoConnection { tail, login: true, challenge, .. }) => {
-                Err(Failure { tail, ..self.logged_out(challenge) })
+                Err(Failure { tail, ..self.logged_out(challenge, None) })
             }
             Err(NoConnection { mut why, tail, .. }) => {
                 if rights == ServerRights::Read && environment.confined.is_some() {
@@ -89,11 +87,8 @@ impl Server {
             }
         };
         let mut state = lock(&self.state);
-        if state.revoked {
-            drop(state);
-            // What was started meanwhile ends with its connection.
-            return Err(Failure::revoked());
-        }
+        // What was started meanwhile ends with its connection.
+        state.on()?;
         match &made {
             Ok(connection) => {
                 (state.failure, state.failures, state.failed_at) = (None, 0, None);
@@ -141,36 +136,30 @@ impl Server {
     /// Reads the tools, and compares them with the approved ones.
     pub(super) async fn read_tools(&self, connection: &Connection) -> Result<(), Failure> {
         let reading = tokio::time::timeout(self.settings.start, connection.tools());
-        let (tools, dropped) = match reading.await {
+        let (tools, left_out) = match reading.await {
             Err(_) => {
                 let why = format!("it did not list its tools within {} s", self.settings.start.as_secs());
                 return Err(Failure { tail: connection.tail.text(), ..Failure::new(why) });
             }
-            Ok(Err(CallError::Login(challenge))) => return Err(self.logged_out(challenge)),
+            Ok(Err(CallError::Login(challenge))) => return Err(self.logged_out(challenge, None)),
             Ok(Err(error)) => {
                 let why = format!("its tools cannot be listed: {error}");
                 return Err(Failure { tail: connection.tail.text(), ..Failure::new(why) });
             }
             Ok(Ok(tools)) => tools,
         };
-        if dropped > 0 {
-            tracing::warn!(
-                server = self.name(),
-                dropped,
-                "tools of an MCP server are left out: their names cannot be used"
-            );
+        for note in &left_out {
+            tracing::warn!(server = self.name(), note, "a part of the list of an MCP server was left out");
         }
         let known = {
             let mut state = lock(&self.state);
             state.known.revision = Some(connection.revision()).filter(|r| !r.is_empty());
-            let before = state.known.tools.as_ref().filter(|_| state.known.hash == self.settings.hash);
-            if before.is_some_and(|before| *before != tools) {
-                state.changed = Some(tools);
-            } else {
-                state.changed = None;
-                state.known.tools = Some(tools);
+            // What was approved stays so, also while a tool is gone.
+            if state.approved(&self.settings.hash).is_none() {
+                state.known.tools = Some(tools.clone());
                 state.known.hash.clone_from(&self.settings.hash);
             }
+            (state.now, state.left_out) = (Some(tools), left_out);
             state.known.clone()
         };
         if let Err(error) = self.file.write(&known) {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
-use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput, schema};
+use tiller_tool::{Preview, Tool, ToolCx, ToolError, ToolOutput, schema};
 
 use super::refused;
 use crate::hub::{Hub, NoResult};
@@ -49,9 +49,12 @@ const INFO: ToolInfo = ToolInfo {
     },
 };
 
-/// Reads and checks the arguments.
-fn checked(args: &Value) -> Result<Args, ToolError> {
-    let args: Args = schema::read(args)?;
+/// Reads and checks the arguments. A tool may be named by its own name: rules know it by its safe one.
+fn checked(args: &Value, hub: &Hub) -> Result<Args, ToolError> {
+    let mut args: Args = schema::read(args)?;
+    if let Some(name) = hub.find(&args.server).and_then(|server| server.safe_name(&args.tool)) {
+        args.tool = name;
+    }
     for (what, name) in [("server", &args.server), ("tool", &args.tool)] {
         if !crate::is_name(name) {
             return Err(ToolError::Tell(format!(
@@ -78,7 +81,7 @@ impl Tool for McpCall {
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
-        let args = checked(args)?;
+        let args = checked(args, &self.hub)?;
         let arguments = Value::Object(args.arguments.unwrap_or_default());
         Ok(vec![Access::Mcp {
             server: args.server,
@@ -88,7 +91,7 @@ impl Tool for McpCall {
     }
 
     async fn ready(&self, args: &Value, cx: &ToolCx, _show: bool) -> Result<(), ToolError> {
-        let args = checked(args)?;
+        let args = checked(args, &self.hub)?;
         let Some(server) = self.hub.find(&args.server) else {
             let names = self.hub.servers().iter().map(|s| s.name().to_owned()).collect();
             return Err(refused(&args.server, &args.tool, NoResult::NoServer(names)));
@@ -97,18 +100,19 @@ impl Tool for McpCall {
         if crate::shared::refused(server.settings(), &args.tool, Some(cx)) {
             return Err(refused(&args.server, &args.tool, NoResult::MainAgentOnly));
         }
-        if let Some(tools) = server.tools()
-            && !tools.iter().any(|tool| tool.name == args.tool)
-        {
-            let near =
-                tiller_protocol::nearest::nearest(&args.tool, tools.iter().map(|tool| tool.name.as_str()));
-            return Err(refused(&args.server, &args.tool, NoResult::NoTool(near.map(str::to_owned))));
+        if server.tools().is_some() && server.safe_name(&args.tool).is_none() {
+            return Err(refused(&args.server, &args.tool, crate::hub::no_tool(&server, &args.tool)));
         }
         Ok(())
     }
 
+    async fn preview(&self, args: &Value, _cx: &ToolCx) -> Preview {
+        let lines = checked(args, &self.hub).map(|args| super::own_name(&self.hub, &args.server, &args.tool));
+        Preview { lines: lines.unwrap_or_default(), ..Preview::default() }
+    }
+
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
-        let args = checked(&args)?;
+        let args = checked(&args, &self.hub)?;
         let arguments = args.arguments.unwrap_or_default();
         super::call(&self.hub, &args.server, &args.tool, arguments, cx).await
     }

@@ -44,6 +44,15 @@ fn lines(hub: &Hub) -> String {
     if servers.is_empty() { "- none yet".into() } else { servers.join("\n") }
 }
 
+/// What the question about a call shows of a tool whose own name is another one than that of the call.
+fn own_name(hub: &Hub, server: &str, tool: &str) -> Vec<String> {
+    let tools = hub.find(server).and_then(|server| server.tools()).unwrap_or_default();
+    let odd = tools.into_iter().find(|known| known.name == tool && !known.own.is_empty());
+    odd.map(|odd| format!("the server calls the tool {}", crate::read::names::shown(&odd.own)))
+        .into_iter()
+        .collect()
+}
+
 /// A failure in words for the model.
 fn told(server: &str, failure: &Failure) -> ToolError {
     let words = format!("the MCP server {server} cannot be used: {}", failure.words());
@@ -62,6 +71,10 @@ fn refused(server: &str, tool: &str, why: NoResult) -> ToolError {
             near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"))
         )),
         NoResult::Unusable(failure) => told(server, &failure),
+        NoResult::HeldBack(failure) => {
+            let words = format!("{tool} of the MCP server {server} is held back: {}", failure.words());
+            if failure.unanswered { ToolError::Unanswered(words) } else { ToolError::Tell(words) }
+        }
         NoResult::MainAgentOnly => ToolError::Tell(format!(
             "{tool} of the MCP server {server} changes its state for all agents, so that only the main agent may call it: \
              work with the state as it is, or say in your result that the main agent should call it"
@@ -110,6 +123,9 @@ async fn call(
             }
             picture => picture,
         });
+    }
+    for note in &result.notes {
+        content.push(Part::Text { text: format!("[{note}]\n") });
     }
     let outcome = if result.failed { ToolOutcome::Error } else { ToolOutcome::Ok };
     Ok(ToolOutput { content, display: Some(Display::Measure { text: measure }), outcome })

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::result::clean;
+use crate::read::names;
+use crate::read::result::clean;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
 use tiller_tool::foreign::seen;
-use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
+use tiller_tool::{Preview, Tool, ToolCx, ToolError, ToolOutput};
 
 use crate::hub::{Hub, NoResult};
 use crate::known::{KnownTool, tokens};
@@ -39,6 +40,9 @@ pub fn named_tools(hub: &Arc<Hub>, most: u64) -> Vec<NamedTool> {
         cost = cost.saturating_add(tokens(&tools));
         for tool in tools {
             let Some(named) = NamedTool::new(hub, server.name(), &tool) else { return Vec::new() };
+            if all.iter().any(|other: &NamedTool| other.info.name == named.info.name) {
+                return Vec::new();
+            }
             all.push(named);
         }
     }
@@ -48,14 +52,15 @@ pub fn named_tools(hub: &Arc<Hub>, most: u64) -> Vec<NamedTool> {
 impl NamedTool {
     /// `None`: a vendor could refuse it, and with it every request.
     fn new(hub: &Arc<Hub>, server: &str, tool: &KnownTool) -> Option<Self> {
-        let name = format!("mcp__{server}__{}", tool.name);
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-        if name.len() > NAME || !name.chars().all(plain) {
-            return None;
-        }
+        let name = vendor_name(server, &tool.name);
         let mut description = clean(tool.description.as_bytes());
         description.truncate(description.floor_char_boundary(DESCRIPTION));
-        let description = format!("Tool of the MCP server {server}. {}", description.trim());
+        let own = if tool.own.is_empty() {
+            String::new()
+        } else {
+            format!(" called {} there", names::shown(&tool.own))
+        };
+        let description = format!("Tool of the MCP server {server}{own}. {}", description.trim());
         Some(Self {
             hub: Arc::clone(hub),
             info: ToolInfo {
@@ -74,6 +79,21 @@ impl NamedTool {
             tool: tool.name.clone(),
         })
     }
+}
+
+/// A name that vendors take. It begins with that of the server, cut where both are long.
+fn vendor_name(server: &str, tool: &str) -> String {
+    let name = format!("mcp__{server}__{tool}");
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if name.len() <= NAME && name.chars().all(plain) {
+        return name;
+    }
+    let server = &server[..server.floor_char_boundary(20)];
+    // Its hash is of both whole names.
+    let hashed = names::made(&name, 8, NAME);
+    let hash = hashed.rsplit('_').next().unwrap_or_default();
+    let begin = names::made(tool, 0, NAME - "mcp____".len() - server.len() - hash.len() - 2);
+    format!("mcp__{server}__{begin}{hash}")
 }
 
 /// A schema as vendors take it; `None`: they do not.
@@ -142,6 +162,10 @@ impl Tool for NamedTool {
         }
     }
 
+    async fn preview(&self, _args: &Value, _cx: &ToolCx) -> Preview {
+        Preview { lines: super::own_name(&self.hub, &self.server, &self.tool), ..Preview::default() }
+    }
+
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         super::call(&self.hub, &self.server, &self.tool, arguments(&args)?, cx).await
     }
@@ -152,6 +176,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn every_tool_has_a_name_that_vendors_take() {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let (mut all, long) = (std::collections::BTreeSet::new(), "x".repeat(64));
+        for server in ["s", "other", &long] {
+            for tool in ["echo", "a.b", "a/b", "a_b", "tool.v1", &"y".repeat(128), &"z".repeat(40)] {
+                let name = vendor_name(server, tool);
+                assert!(name.len() <= NAME && name.chars().all(plain), "{server} {tool}: {name}");
+                assert!(tiller_protocol::mcp::named_target(&name).is_some(), "{name}");
+                assert!(all.insert(name), "{server} {tool}");
+            }
+        }
+        assert_eq!(vendor_name("s", "echo"), "mcp__s__echo");
+    }
 
     #[test]
     fn a_schema_that_a_vendor_could_refuse_is_not_sent() {

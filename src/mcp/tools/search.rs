@@ -1,8 +1,9 @@
 //! `tool_search`: finds tools of the servers, and returns their schemas.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use crate::result::clean;
+use crate::read::result::clean;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,6 +22,8 @@ use crate::known::{KnownTool, first_line};
 const FULL: usize = 8;
 /// More tools that are named.
 const NAMED: usize = 60;
+/// Longest time between the answers of two servers that a search waits.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// Bytes of a description.
 const DESCRIPTION: usize = 2000;
 
@@ -89,16 +92,25 @@ impl Tool for ToolSearch {
             let names: Vec<String> = self.hub.servers().iter().map(|s| s.name().to_owned()).collect();
             return Err(super::refused(name, "", crate::hub::NoResult::NoServer(names)));
         }
-        let failed = tokio::select! {
+        // Who asks for one server wants its tools: its own limit holds.
+        let only = args.server.as_deref();
+        let limit =
+            only.and_then(|name| Some(self.hub.find(name)?.settings().start.saturating_add(PATIENCE)));
+        let learned = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => return Err(ToolError::Interrupted(String::new())),
-            failed = self.hub.learn(Some(cx)) => failed,
+            learned = self.hub.learn(Some(cx), only, limit.unwrap_or(PATIENCE)) => learned,
         };
         let wanted = |name: &str| args.server.as_deref().is_none_or(|server| server == name);
         let mut all: Vec<(String, KnownTool)> = Vec::new();
+        let mut held = String::new();
         for server in
             self.hub.servers().iter().filter(|server| wanted(server.name()) && !server.is_disabled())
         {
+            let names: Vec<String> = server.held().iter().take(NAMED).map(KnownTool::label).collect();
+            if !names.is_empty() {
+                held.push_str(&format!("server {}: {}\n", server.name(), names.join(", ")));
+            }
             all.extend(
                 server.tools().unwrap_or_default().into_iter().map(|tool| (server.name().to_owned(), tool)),
             );
@@ -109,7 +121,21 @@ impl Tool for ToolSearch {
         if !found.is_empty() {
             text = framed("the MCP servers", &bound(clean(text.as_bytes()), cx), "");
         }
-        for (name, failure) in failed.iter().filter(|(name, _)| wanted(name)) {
+        if !held.is_empty() {
+            text.push_str(
+                "\nThese tools are new or changed, and held back until the user approves them (a call asks, and so does \
+                 `tiller mcp test NAME --approve`):\n",
+            );
+            text.push_str(&framed("the MCP servers", &bound(clean(held.as_bytes()), cx), ""));
+        }
+        if !learned.waiting.is_empty() {
+            text.push_str(&format!(
+                "\nThese servers have not answered yet: {}. Their tools are found once they answer; a search with `server` \
+                 waits for one of them.\n",
+                learned.waiting.join(", ")
+            ));
+        }
+        for (name, failure) in learned.failed.iter().filter(|(name, _)| wanted(name)) {
             text.push_str(&format!(
                 "\nThe server {name} cannot be used: {}\n",
                 clean(failure.words().as_bytes())
@@ -130,14 +156,15 @@ fn ranked(all: Vec<(String, KnownTool)>, query: &str) -> Vec<(String, KnownTool)
     }
     let score = |(server, tool): &(String, KnownTool)| {
         let (name, description) = (tool.name.to_lowercase(), tool.description.to_lowercase());
+        let own = tool.own.to_lowercase();
         let server = server.to_lowercase();
         asked
             .iter()
             .map(|word| {
                 let stem = word.strip_suffix('s').filter(|stem| stem.len() > 2).unwrap_or(word);
                 match () {
-                    () if name == *word => 10,
-                    () if name.contains(stem) => 5,
+                    () if name == *word || own == *word => 10,
+                    () if name.contains(stem) || own.contains(stem) => 5,
                     () if server.contains(stem) => 3,
                     () if description.contains(stem) => 2,
                     () => 0,
@@ -167,7 +194,7 @@ fn words(found: &[(String, KnownTool)], all: usize, listing: bool) -> String {
         description.truncate(description.floor_char_boundary(DESCRIPTION));
         text.push_str(&format!(
             "server: {server}\ntool: {}\n{}\nschema: {}\n\n",
-            tool.name,
+            tool.label(),
             description.trim(),
             tool.schema
         ));
@@ -177,7 +204,7 @@ fn words(found: &[(String, KnownTool)], all: usize, listing: bool) -> String {
         text.push_str("Also:\n");
     }
     for (server, tool) in rest.iter().take(NAMED) {
-        text.push_str(&format!("- {server} {}: {}\n", tool.name, first_line(&tool.description)));
+        text.push_str(&format!("- {server} {}: {}\n", tool.label(), first_line(&tool.description)));
     }
     if rest.len() > NAMED {
         text.push_str(&format!("and {} more; search with words\n", rest.len() - NAMED));

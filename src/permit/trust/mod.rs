@@ -339,6 +339,8 @@ impl ServerLine {
 
 /// The servers of a file that are programs.
 pub fn server_lines(bytes: &[u8]) -> Vec<ServerLine> {
+    // The mark that some editors begin a file with is no part of it: what is used is what was trusted.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let value: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
     let servers = value.get("mcpServers").or_else(|| value.get("servers")).and_then(|s| s.as_object());
     let line = |(name, server): (&String, &serde_json::Value)| {

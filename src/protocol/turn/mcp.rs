@@ -61,7 +61,10 @@ pub struct McpServerView {
     /// How many prompts are known of it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub prompts: usize,
-    /// Why it failed, or what changed.
+    /// What changed since it was approved, and what was left out of its list, in sentences without a full stop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Why it failed, or that tools of it are held back.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
     /// The end of its standard error.
@@ -75,7 +78,11 @@ pub struct McpServerView {
 /// One tool of a server, as the server describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct McpToolView {
+    /// The name that models and rules know it by.
     pub name: String,
+    /// The server's own name for it, in quotes, where that is another one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub own: String,
     /// The first line of its description.
     pub summary: String,
     /// Estimated tokens of it.
@@ -103,7 +110,11 @@ pub struct McpResourceView {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct McpPromptView {
     pub server: String,
+    /// The name of its command.
     pub name: String,
+    /// The server's own name for it, where that is another one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub own: String,
     /// The first line of its description.
     #[serde(default)]
     pub summary: String,
@@ -115,14 +126,30 @@ pub struct McpPromptView {
 /// An argument of a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct McpArgumentView {
+    /// As it is typed.
     pub name: String,
+    /// The server's own name for it, where that is another one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub own: String,
     #[serde(default)]
     pub required: bool,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
 }
 
+impl McpArgumentView {
+    /// The name that its server knows it by.
+    pub fn own_name(&self) -> &str {
+        if self.own.is_empty() { &self.name } else { &self.own }
+    }
+}
+
 impl McpPromptView {
+    /// The name that its server knows it by.
+    pub fn own_name(&self) -> &str {
+        if self.own.is_empty() { &self.name } else { &self.own }
+    }
+
     /// The name of its command, without the slash.
     pub fn command(&self) -> String {
         format!("{}:{}", self.server, self.name)

@@ -6,9 +6,9 @@ use serde_json::json;
 use tiller_testkit::{MCP_SERVER, Reply, Script, ScriptServer, Term, Wire};
 use tiller_tool::shell::find_program;
 
-use crate::common::{KEY, Place, calls, poll, says};
+use crate::common::{KEY, Place, calls, let_deafness_pass, poll, says};
 use crate::scenario::Model;
-use crate::screen::{say, type_in, words};
+use crate::screen::{answer, press_until, say, type_in, words};
 
 /// A place with the scripted server in its workspace; `None`, with words, where there is no python3.
 pub(super) fn place(server: &ScriptServer) -> Option<Place> {
@@ -57,15 +57,27 @@ fn servers_are_added_listed_tested_called_and_removed() {
         (&json[0]["name"], &json[0]["state"], &json[0]["tools"][0]["name"]),
         (&json!("good"), &json!("known"), &json!("echo"))
     );
+    // The name of a program is no server: nothing is run, and those that there are are named.
+    for unknown in ["god", "python3", "sh", &format!("{python} '{script}' good")] {
+        for verb in [&["mcp", "test"][..], &["mcp", "login"], &["mcp", "call"]] {
+            let tool: &[&str] = if verb[1] == "call" { &["echo"] } else { &[] };
+            let out = place.run(&[verb, &[unknown], tool].concat());
+            assert!(out.code == Some(2), "{unknown}: {out:?}");
+            assert!(
+                out.stderr.contains("no MCP server") && out.stderr.contains("Configured: good"),
+                "{out:?}"
+            );
+        }
+    }
     // A command line works without settings; a failure says what the program printed.
     let line = format!("{python} '{script}' good");
-    assert_eq!(place.ok(&["mcp", "call", &line, "echo", r#"{"text": "said"}"#]), "said\n");
-    let out = place.run(&["mcp", "test", &format!("{python} '{script}' crash")]);
+    assert_eq!(place.ok(&["mcp", "call", "--command", &line, "echo", r#"{"text": "said"}"#]), "said\n");
+    let out = place.run(&["mcp", "test", "--command", &format!("{python} '{script}' crash")]);
     assert!(
         out.code == Some(1) && out.stderr.contains("no such option") && out.stderr.contains("exit code 7"),
         "{out:?}"
     );
-    let out = place.run(&["mcp", "call", &line, "ecko"]);
+    let out = place.run(&["mcp", "call", "--command", &line, "ecko"]);
     assert!(out.code == Some(1) && out.stderr.contains("did you mean 'echo'"), "{out:?}");
     assert!(place.ok(&["mcp", "remove", "good"]).contains("Removed good"));
     assert!(place.ok(&["mcp", "list"]).contains("No MCP servers"));
@@ -266,9 +278,14 @@ fn a_server_of_the_project_needs_the_folders_trust_and_its_own_approval() {
 
 /// Twenty servers, one that stays silent and one that crashes: the screen is there at once, and none has been started.
 #[test]
-fn twenty_servers_do_not_delay_the_first_key() {
-    let server =
-        ScriptServer::start([calls("c1", "tool_search", json!({"query": "say"})), says("All found.")]);
+fn twenty_servers_delay_neither_the_first_key_nor_a_search() {
+    let server = ScriptServer::start([
+        calls("c1", "tool_search", json!({"query": "say"})),
+        // On a busy machine some answer later than the first search waits.
+        calls("c2", "tool_search", json!({"query": "say", "server": "good17"})),
+        calls("c3", "tool_search", json!({"query": "say", "server": "broken"})),
+        says("All found."),
+    ]);
     let Some(mut place) = place(&server) else { return };
     // What is started to list its tools does not write in the workspace.
     let logs = place.user.join("logs");
@@ -280,7 +297,8 @@ fn twenty_servers_do_not_delay_the_first_key() {
         settings.push_str(&entry(&place, &format!("good{n}"), "good"));
         settings.push_str(&format!("writable = [\"{}\"]\n", logs.display()));
     }
-    settings.push_str(&(entry(&place, "silent", "silent") + "start_timeout = 3\n"));
+    // Much longer than the test: no search waits for it.
+    settings.push_str(&(entry(&place, "silent", "silent") + "start_timeout = 3000\n"));
     settings.push_str(&entry(&place, "broken", "crash"));
     place.config(&settings);
     let mut term: Term = place.term(&[], 118, 25);
@@ -291,11 +309,12 @@ fn twenty_servers_do_not_delay_the_first_key() {
     // While they start, keys are drawn.
     type_in(&mut term, "meanwhile");
     term.wait_text("All found.");
-    let found = server.bodies()[1]["messages"].to_string();
+    let found = server.bodies()[3]["messages"].to_string();
     assert!(
-        found.contains("did not answer within 3 s")
+        found.contains("These servers have not answered yet: ")
+            && found.contains("silent")
             && found.contains("exit code 7")
-            && found.contains("good17"),
+            && found.contains("server: good17"),
         "{found}"
     );
     // The list says so, and a key restarts one.
@@ -307,7 +326,7 @@ fn twenty_servers_do_not_delay_the_first_key() {
         ["broken", "failed", "started", "exit code 7"].iter().all(|words| screen.contains(words))
     });
     term.keys("silent");
-    term.wait("one row", |screen| screen.contains("did not answer within 3 s") && !screen.contains("good1"));
+    term.wait("one row", |screen| screen.contains("starting") && !screen.contains("good1"));
     drop(term);
     // None outlives the screen.
     let script = place.work.join("server.py").display().to_string();
@@ -364,9 +383,9 @@ fn real_servers_list_their_tools_and_answer() {
             println!("skipped: there is no {program}");
             continue;
         }
-        let tested = place.ok(&["mcp", "test", &line]);
+        let tested = place.ok(&["mcp", "test", "--command", &line]);
         assert!(tested.contains(tool), "{line}: {tested}");
-        let out = place.run(&["mcp", "call", &line, tool, &args.to_string()]);
+        let out = place.run(&["mcp", "call", "--command", &line, tool, &args.to_string()]);
         // Without a network `fetch` fails, in the server's own words.
         assert!(
             out.stdout.contains(want) && (out.code == Some(0) || program == "mcp-server-fetch"),
@@ -410,6 +429,36 @@ fn a_real_server_answers_over_the_old_transport() {
 }
 
 /// Tools of known servers are in the list by name; nothing that a server does afterwards changes what is sent.
+/// Each value of a long form can be read and answered on a small screen, and nothing is answered for the user.
+#[test]
+fn a_form_of_thirty_values_is_filled_in_on_a_small_screen() {
+    let call = json!({"server": "filler", "tool": "echo", "arguments": {"text": "x"}});
+    let server = ScriptServer::start([calls("c1", "mcp_call", call), says("All filled.")]);
+    let Some(place) = place(&server) else { return };
+    place.config(&entry(&place, "filler", "form"));
+    let mut term: Term = place.term(&[], 80, 24);
+    term.wait_text("ASK");
+    say(&mut term, "fill it in");
+    answer(&mut term, "filler", "y");
+    term.wait("the list", |s| s.contains("It asks for 30 values") && !s.contains("30. Value number 30"));
+    press_until(&mut term, "\x1b[6~", |s| s.contains("30. Value number 30"));
+    press_until(&mut term, "1", |s| s.contains("Value 1 of 30"));
+    for n in 1..=30 {
+        let (here, next) = (format!("Value {n} of 30"), format!("Value {} of 30", n + 1));
+        term.wait(&here, |s| s.contains(&here));
+        let text = if n % 10 == 1 { format!("mine {n}") } else { "-".into() };
+        let_deafness_pass();
+        type_in(&mut term, &text);
+        press_until(&mut term, "\r", |s| s.contains(&next) || !s.contains(&here));
+    }
+    term.wait_text("All filled.");
+    let sent = server.bodies()[1]["messages"].to_string();
+    for n in [1, 11, 21] {
+        assert!(sent.contains(&format!("v{n:03}")) && sent.contains(&format!("mine {n}")), "{sent}");
+    }
+    assert!(sent.contains("accept") && !sent.contains("v002"), "{sent}");
+}
+
 #[test]
 fn the_list_of_tools_that_is_sent_never_changes_within_a_session() {
     let call = |id: &str, tool: &str, text: &str| calls(id, tool, json!({"text": text}));

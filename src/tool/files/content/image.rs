@@ -38,20 +38,41 @@ fn ends(media_type: &str, bytes: &[u8]) -> bool {
 
 /// Media type, width and height of an image that models take; `None`: it is none. Only its header is decoded.
 pub fn info(bytes: &[u8]) -> Option<(&'static str, u32, u32)> {
-    let media_type = media_type(bytes).filter(|m| ends(m, bytes))?;
+    attachable(bytes).ok()
+}
+
+/// Media type, width and height of an image that can be attached. Only its header is decoded.
+///
+/// # Errors
+/// Why it cannot be; a sentence without a full stop.
+pub fn attachable(bytes: &[u8]) -> Result<(&'static str, u32, u32), String> {
+    let Some(media_type) = media_type(bytes) else {
+        return Err("it is no picture that models take (PNG, JPEG, GIF or WebP)".into());
+    };
     let (width, height) =
-        ImageReader::new(Cursor::new(bytes)).with_guessed_format().ok()?.into_dimensions().ok()?;
-    (bytes.len() <= BYTES_MAX && width.max(height) <= SIDE_MAX).then_some((media_type, width, height))
+        sides(media_type, bytes).ok_or_else(|| format!("it is a damaged {media_type} file"))?;
+    if bytes.len() > BYTES_MAX || width.max(height) > SIDE_MAX {
+        return Err(format!(
+            "it has {width}x{height} pixels and {}, too large to attach (at most {} and {SIDE_MAX} pixels a side)",
+            human(bytes.len() as u64),
+            human(BYTES_MAX as u64)
+        ));
+    }
+    Ok((media_type, width, height))
+}
+
+/// Width and height of an image; `None`: it is damaged. Only its header is decoded.
+fn sides(media_type: &str, bytes: &[u8]) -> Option<(u32, u32)> {
+    let mut reader = ImageReader::new(Cursor::new(bytes));
+    reader.limits(Limits::default());
+    let sides = reader.with_guessed_format().ok().and_then(|r| r.into_dimensions().ok());
+    sides.filter(|_| ends(media_type, bytes))
 }
 
 /// The parts for an image of `media_type`. Only its header is decoded.
 pub(crate) fn parts(name: &str, media_type: &str, bytes: &[u8]) -> Vec<Part> {
     let size = human(bytes.len() as u64);
-    let mut reader = ImageReader::new(Cursor::new(bytes));
-    reader.limits(Limits::default());
-    let sides = reader.with_guessed_format().ok().and_then(|r| r.into_dimensions().ok());
-    let sides = sides.filter(|_| ends(media_type, bytes));
-    let Some((width, height)) = sides else {
+    let Some((width, height)) = sides(media_type, bytes) else {
         return vec![Part::Text { text: format!("{name}: damaged {media_type} file, {size}; not attached") }];
     };
     let text = format!("{name}: {media_type}, {width}x{height} pixels, {size}");

@@ -96,6 +96,7 @@ fn facts(view: &McpServerView) -> String {
     if !view.error.is_empty() {
         lines.push(view.error.clone());
     }
+    lines.extend(view.notes.iter().cloned());
     if let Some(last) = view.tail.lines().last().filter(|_| !view.error.is_empty()) {
         lines.push(format!("Printed last: {last}"));
     }
@@ -121,7 +122,8 @@ fn whole(view: &McpServerView) -> String {
         ));
         let widest = tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default().min(32);
         for tool in tools {
-            text.push_str(&format!("  {:widest$}  {:>6}  {}\n", tool.name, tool.tokens, tool.summary));
+            let own = if tool.own.is_empty() { String::new() } else { format!("{}: ", tool.own) };
+            text.push_str(&format!("  {:widest$}  {:>6}  {own}{}\n", tool.name, tool.tokens, tool.summary));
         }
     }
     if !view.tail.is_empty() {
@@ -249,6 +251,7 @@ mod tests {
     fn view(name: &str, state: McpState, tools: u64, error: &str) -> McpServerView {
         let tool = |n| McpToolView {
             name: format!("tool_{n}"),
+            own: String::new(),
             summary: "Does\u{1b} it".into(),
             tokens: 120,
             read_only: false,
@@ -264,6 +267,7 @@ mod tests {
             tokens: tools * 120,
             resources: 2,
             prompts: 1,
+            notes: Vec::new(),
             error: error.into(),
             tail: if error.is_empty() { String::new() } else { "Traceback\nno such option".into() },
             revision: "2025-11-25".into(),

@@ -196,6 +196,7 @@ fn prompt(name: &str, summary: &str) -> McpPromptView {
         name: name.into(),
         summary: summary.into(),
         arguments: vec![argument("file", true), argument("depth", false)],
+        ..McpPromptView::default()
     }
 }
 
