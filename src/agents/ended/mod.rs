@@ -42,7 +42,7 @@ impl CrewDriver<'_> {
             label: member.order.label.clone(),
             status: state.into(),
             findings: findings(&end.text),
-            summary: crate::text::cut(&end.text, SUMMARY),
+            summary: crate::text::ends(&end.text, SUMMARY, "its session has all of it"),
             files: end.files,
             tool_calls: end.calls,
             tokens,

@@ -42,6 +42,29 @@ fn the_projects_come_only_after_a_yes_and_as_they_were_then() {
 }
 
 #[test]
+fn every_fault_of_a_file_is_found_with_its_line() {
+    let bad = "[[steps]]\nid = \"a\"\ngaol = \"g\"\nretries = \"two\"\nneeds = [\"b\", \"zz\"]\n\n\
+               [[steps]]\nid = \"b\"\ngoal = \"g\"\nneeds = [\"a\"]\nterminal = \"box\"\n";
+    let path = std::path::Path::new("bad.toml");
+    let (filed, mut wrong) = super::ParsedWorkflow::read(path, bad.as_bytes()).unwrap();
+    let mut known = tiller_tool::crew::NameCheck::accept_all();
+    let terminal = |name: &str| tiller_config::Config::default().no_such_terminal(name);
+    known.terminal = &terminal;
+    wrong.extend(filed.check(&known));
+    let said: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+    for why in [
+        "bad.toml:1:1: step a: unknown field `gaol`",
+        "bad.toml:1:1: step a: invalid type: string \"two\"",
+        "bad.toml:1:1: step a depends on zz",
+        "bad.toml:1:1: these steps depend on each other: a -> b -> a",
+        "bad.toml:7:1: step b: there is no terminal `box`",
+    ] {
+        assert!(said.iter().any(|s| s.contains(why)), "{why}: {said:#?}");
+    }
+    assert_eq!(said.len(), 5, "{said:#?}");
+}
+
+#[test]
 fn mistakes_have_their_lines_and_programs_are_looked_for() {
     let home = tempfile::tempdir().unwrap();
     let mine = home.path().join("workflows");
