@@ -20,6 +20,8 @@ pub(crate) struct Content {
     attachments: Vec<Attachment>,
     /// Names taken from the `@` list: only these words are read as mentions.
     mentions: Vec<String>,
+    /// Pastes whose pictures are being read.
+    pub reading: u32,
 }
 
 impl Content {

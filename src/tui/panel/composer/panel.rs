@@ -12,10 +12,11 @@ use tiller_protocol::{Attachment, CommandBody, Event, EventBody, MemoryTarget, M
 use super::content::Content;
 use super::draft::DraftStore;
 use super::vim::{Mode, Vim};
-use super::{ACTIONS, Composer, PASTED, RECENT, TAKEN, draw, running_modes, submit};
+use super::{ACTIONS, Composer, DROPPED, PASTED, RECENT, TAKEN, draw, running_modes, submit};
 use crate::app::effect::{Effect, Task, Token};
 use crate::dialog::reader::picture::Picture;
 use crate::dialog::reader::text::Text;
+use crate::input::dropped::{self, Dropped, DroppedPicture};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
@@ -26,6 +27,7 @@ use crate::panel::{
     Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply,
 };
 use crate::terminal::clipboard::{self, PastedImage};
+use crate::text::clean;
 
 /// Content of the clipboard.
 enum ClipboardContent {
@@ -282,8 +284,40 @@ impl Composer {
     }
 
     fn on_paste(&mut self, text: &str) -> Reply {
+        // Shell lines, commands and notes have only text.
+        let words = self.content.edit.text().starts_with(['!', '/', '#']);
+        if let Some(paths) = dropped::paths(text).filter(|_| !words) {
+            let text = text.to_owned();
+            self.content.reading += 1;
+            let job = Box::new(move || Box::new(dropped::read(text, &paths)) as Box<dyn Any + Send>);
+            return Reply::with(Effect::Task(Task::Job(job, DROPPED)));
+        }
         self.content.paste(text);
         self.look()
+    }
+
+    /// The pictures of a paste, or its text where there are none.
+    fn on_dropped(&mut self, dropped: Dropped) -> Reply {
+        self.content.reading = self.content.reading.saturating_sub(1);
+        match dropped.pictures {
+            Ok(pictures) => {
+                for (n, picture) in pictures.into_iter().enumerate() {
+                    if n > 0 {
+                        self.content.edit.insert(" ");
+                    }
+                    let DroppedPicture { media_type, data, width, height } = picture;
+                    self.content.image(media_type, data, width, height);
+                }
+                self.changed();
+            }
+            Err(why) => {
+                self.content.paste(&dropped.text);
+                self.changed();
+                let said = |why| format!("Not attached as a picture: {}", clean::plain(why));
+                self.notice = why.as_deref().map(said);
+            }
+        }
+        Reply::done()
     }
 
     fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
@@ -365,6 +399,9 @@ impl Composer {
     }
 
     fn on_job(&mut self, token: Token, result: Box<dyn Any + Send>) -> Reply {
+        if token == DROPPED {
+            return result.downcast::<Dropped>().map_or(Reply::Ignored, |d| self.on_dropped(*d));
+        }
         match (token, result.downcast::<Pasted>().map(|p| *p)) {
             (PASTED, Ok(Ok(ClipboardContent::Image(i)))) => {
                 self.content.image("image/png", i.data, i.width, i.height)
