@@ -13,9 +13,11 @@ pub(super) struct Cut {
     given_up: usize,
     /// How often in a row nothing came.
     silent: u8,
+    /// A byte that was held was given back as a key: a person may be typing.
+    typed: bool,
 }
 
-/// What a byte makes of a cut reply.
+/// Result of a byte for a cut reply.
 pub(super) enum Joined {
     /// More bytes are needed.
     Part,
@@ -28,14 +30,14 @@ pub(super) enum Joined {
 impl Cut {
     /// Bytes that are given up; `None`: no reply begins with them.
     pub(super) fn of(left: &[u8]) -> Option<Self> {
-        let begins = left.first() == Some(&0x1b) && look(left) == Look::Part;
-        begins.then(|| Self { bytes: left.to_vec(), given_up: left.len(), silent: 0 })
+        let begins = left.first() == Some(&0x1b) && look(left, false) == Look::Part;
+        begins.then(|| Self { bytes: left.to_vec(), given_up: left.len(), silent: 0, typed: false })
     }
 
     /// Takes the next byte.
     pub(super) fn push(&mut self, byte: u8) -> Joined {
         self.bytes.push(byte);
-        match look(&self.bytes) {
+        match look(&self.bytes, self.typed) {
             Look::Part => Joined::Part,
             Look::Whole => Joined::Whole(std::mem::take(&mut self.bytes)),
             Look::Broken => {
@@ -47,22 +49,26 @@ impl Cut {
         }
     }
 
-    /// A single byte that may be a person's key: the second one of a reply, or an Escape within it.
-    pub(super) fn held_key(&self) -> Option<u8> {
-        let last = self.bytes.last().copied().filter(|_| self.bytes.len() == self.given_up + 1);
-        last.filter(|byte| self.given_up == 1 || *byte == 0x1b)
+    /// A single byte that may be a person's key: one behind the Escape key, or behind Alt and a key, or an Escape.
+    /// `answered`: no reply to a question is outstanding.
+    pub(super) fn held_key(&self, answered: bool) -> Option<u8> {
+        let last = self.bytes.last().copied().filter(|_| self.bytes.len() == self.given_up + 1)?;
+        let behind_key = self.typed || self.given_up == 1 || self.given_up == 2 && answered;
+        (if last == 0x1b { answered } else { behind_key }).then_some(last)
     }
 
     /// Nothing came for a while. Gives a byte that was held as a person's key.
-    pub(super) fn rest(&mut self) -> Option<u8> {
-        let key = self.held_key();
+    pub(super) fn rest(&mut self, answered: bool) -> Option<u8> {
+        let key = self.held_key(answered);
         let held = self.bytes.len() > self.given_up;
+        // After an Escape the end of the reply may still come.
+        self.typed |= key.is_some_and(|byte| byte != 0x1b);
         self.silent = if held { 0 } else { self.silent + 1 };
         self.given_up = self.bytes.len();
         key
     }
 
-    /// Whether it is waited for no longer. `awaited`: replies are outstanding.
+    /// Returns true if it is waited for no longer. `awaited`: replies are outstanding.
     pub(super) fn is_over(&self, awaited: bool) -> bool {
         self.silent >= if awaited { 5 } else { 1 }
     }
@@ -78,15 +84,16 @@ enum Look {
     No,
 }
 
-/// Whether `b`, which begins with an Escape, is one of the replies that this program asks for.
-fn look(b: &[u8]) -> Look {
+/// Compares `b`, which begins with an Escape, with what terminals send without a key of the person, and the beginning of a
+/// paste. `typed`: some of it was given back as keys.
+fn look(b: &[u8], typed: bool) -> Look {
     if b.len() > LONGEST {
         return Look::No;
     }
     let Some(kind) = b.get(1) else { return Look::Part };
     let body = &b[2..];
     match kind {
-        b'[' => control(body),
+        b'[' => control(body, typed),
         b']' => string(body, b"11;", |c| c.is_ascii_hexdigit() || b"rgba:/#".contains(&c)),
         b'P' => {
             // 0 and 1 say whether the question was understood.
@@ -99,12 +106,16 @@ fn look(b: &[u8]) -> Look {
     }
 }
 
-/// Device attributes, modes, keyboard flags, the colour scheme; and the mouse, which reports without a key.
-fn control(body: &[u8]) -> Look {
+/// Device attributes, modes, keyboard flags, the colour scheme; the mouse and the focus, which report without a key; the
+/// mark of a paste, and keys that are sent as numbers.
+fn control(body: &[u8], typed: bool) -> Look {
     let Some((first, rest)) = body.split_first() else { return Look::Part };
-    let ends: &[u8] = match first {
-        b'?' => b"cuyn",
-        b'<' => b"Mm",
+    let (ends, rest): (&[u8], _) = match first {
+        // A word in brackets may begin with these.
+        b'I' | b'O' if !typed && rest.is_empty() => return Look::Whole,
+        b'?' => (b"cuyn", rest),
+        b'<' => (b"Mm", rest),
+        b'0'..=b'9' => (if typed { b"~" } else { b"~u" }, body),
         _ => return Look::No,
     };
     let numbers = rest.iter().take_while(|c| c.is_ascii_digit() || b";:$".contains(c)).count();

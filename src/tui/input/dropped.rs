@@ -1,6 +1,6 @@
 //! Pictures whose paths were pasted, or typed by a terminal because their files were dropped on it.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -31,6 +31,8 @@ pub(crate) struct DroppedPicture {
 /// The pictures of one paste; an error says why there are none, and nothing where no such file exists.
 #[derive(Debug)]
 pub(crate) struct Dropped {
+    /// Of the chip that stands for them.
+    pub(crate) label: String,
     /// As it was pasted.
     pub(crate) text: String,
     pub(crate) pictures: Result<Vec<DroppedPicture>, Option<String>>,
@@ -49,9 +51,9 @@ pub(crate) fn paths(text: &str) -> Option<Vec<PathBuf>> {
 }
 
 /// Reads them. Blocks: call it from a job.
-pub(crate) fn read(text: String, paths: &[PathBuf]) -> Dropped {
+pub(crate) fn read(label: String, text: String, paths: &[PathBuf]) -> Dropped {
     let pictures = paths.iter().map(|path| picture(path)).collect();
-    Dropped { text, pictures }
+    Dropped { label, text, pictures }
 }
 
 fn picture(path: &Path) -> Result<DroppedPicture, Option<String>> {
@@ -67,7 +69,10 @@ fn picture(path: &Path) -> Result<DroppedPicture, Option<String>> {
         let size = meta.len() as f64 / 1e6;
         return Err(named(format!("the picture has {size:.1} MB; models take 3.75 MB")));
     }
-    let bytes = std::fs::read(path).map_err(|e| named(e.to_string()))?;
+    let mut bytes = Vec::new();
+    // It may grow meanwhile; what is cut here is damaged.
+    let file = std::fs::File::open(path).map_err(|e| named(e.to_string()))?;
+    file.take(BYTES + 1).read_to_end(&mut bytes).map_err(|e| named(e.to_string()))?;
     let media_type = match image::guess_format(&bytes) {
         Ok(ImageFormat::Png) => "image/png",
         Ok(ImageFormat::Jpeg) => "image/jpeg",
@@ -75,12 +80,16 @@ fn picture(path: &Path) -> Result<DroppedPicture, Option<String>> {
         Ok(ImageFormat::WebP) => "image/webp",
         _ => return Err(named("this is no PNG, JPEG, GIF or WebP picture".into())),
     };
-    // A damaged picture would be refused with each later request of the session.
-    let whole = image::load_from_memory(&bytes).map_err(|e| named(format!("the picture is damaged: {e}")))?;
-    let (width, height) = (whole.width(), whole.height());
+    let damaged = |e: image::ImageError| named(format!("the picture is damaged: {e}"));
+    // Before it is decoded: the pixels of a small file may fill the memory.
+    let reader = image::ImageReader::new(io::Cursor::new(&bytes)).with_guessed_format();
+    let size = reader.map_err(|e| named(e.to_string()))?.into_dimensions();
+    let (width, height) = size.map_err(damaged)?;
     if width.max(height) > SIDE {
         return Err(named(format!("the picture has {width}x{height} pixels; models take {SIDE} a side")));
     }
+    // A damaged picture would be refused with each later request of the session.
+    image::load_from_memory(&bytes).map_err(damaged)?;
     Ok(DroppedPicture { media_type, data: STANDARD.encode(bytes), width, height })
 }
 
@@ -187,6 +196,12 @@ mod tests {
         assert_eq!(paths(&"/tmp/a.png ".repeat(MOST + 1)), None);
     }
 
+    /// CRC-32 as PNG has it.
+    fn crc(bytes: &[u8]) -> u32 {
+        let step = |c: u32| if c & 1 == 1 { 0xedb8_8320 ^ (c >> 1) } else { c >> 1 };
+        !bytes.iter().fold(!0, |c, b| (0..8).fold(c ^ u32::from(*b), |c, _| step(c)))
+    }
+
     #[test]
     fn what_is_no_whole_picture_says_why_and_what_is_not_there_says_nothing() {
         let tmp = tempfile::tempdir().unwrap();
@@ -199,12 +214,19 @@ mod tests {
         std::fs::write(at("text.png"), "words").unwrap();
         std::fs::write(at("large.png"), vec![0; 4_000_000]).unwrap();
         std::fs::create_dir(at("folder.png")).unwrap();
+        // A header that says 11,000 x 11,000, without pixels.
+        let mut wide = png;
+        wide[16..24].copy_from_slice(&[0, 0, 0x2a, 0xf8, 0, 0, 0x2a, 0xf8]);
+        let sum = crc(&wide[12..29]);
+        wide[29..33].copy_from_slice(&sum.to_be_bytes());
+        std::fs::write(at("wide.png"), &wide).unwrap();
         let read = |name: &str| picture(&at(name));
         let whole = read("whole.png").unwrap();
         assert_eq!((whole.media_type, whole.width, whole.height), ("image/png", 5, 3));
         assert!(read("cut.png").unwrap_err().unwrap().contains("damaged"));
         assert!(read("text.png").unwrap_err().unwrap().contains("no PNG"));
         assert!(read("large.png").unwrap_err().unwrap().contains("4.0 MB"));
+        assert!(read("wide.png").unwrap_err().unwrap().contains("11000x11000 pixels"));
         assert_eq!(read("folder.png"), Err(None));
         assert_eq!(read("none.png"), Err(None));
     }

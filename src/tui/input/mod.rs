@@ -142,7 +142,7 @@ impl Decoder {
             return DecoderWait::Rest;
         }
         if let Some(cut) = &self.cut {
-            let key = cut.held_key().is_some() && self.answered;
+            let key = cut.held_key(self.answered).is_some() && self.answered;
             return if key { DecoderWait::Escape } else { DecoderWait::Rest };
         }
         match self.buf.as_slice() {
@@ -161,12 +161,10 @@ impl Decoder {
             return;
         }
         if let Some(cut) = &mut self.cut {
-            let key = cut.rest().filter(|byte| self.answered || *byte != 0x1b);
+            let key = cut.rest(self.answered);
             let meant = |byte| if byte == 0x1b { keys::control(byte) } else { keys::plain(byte) };
-            // After an Escape the end of the reply may still come.
-            let pressed = key.is_some_and(|byte| byte != 0x1b);
             out.extend(key.map(|byte| Input::Key(meant(byte))));
-            self.cut.take_if(|cut| pressed || cut.is_over(!self.answered));
+            self.cut.take_if(|cut| cut.is_over(!self.answered));
             return;
         }
         let left = std::mem::take(&mut self.buf);

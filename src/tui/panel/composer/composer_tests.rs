@@ -795,11 +795,30 @@ fn dropped_pictures_are_attached_and_what_cannot_be_stays_text_with_the_reason()
     r.msg(crate::app::msg::Msg::Input(burst));
     run_job(&mut r);
     assert!(r.screen().contains("▌ [image 1: 6x4 0 KB]"), "{}", r.screen());
+    // It stays in its place, whatever the field holds meanwhile.
+    let mut r = Robot::new(118, 25);
+    r.run("type one; space");
+    r.msg(crate::app::msg::Msg::Input(crate::input::Input::Paste(at("c.png"))));
+    r.run("space; type two; ctrl-c; type other");
+    run_job(&mut r);
+    assert!(!r.screen().contains("[image"), "not into another text: {}", r.screen());
+    let mut r = Robot::new(118, 25);
+    r.run("type one; space");
+    r.msg(crate::app::msg::Msg::Input(crate::input::Input::Paste(at("c.png"))));
+    r.run("space; type two");
+    assert!(r.screen().contains("one [reading picture 1] two"), "{}", r.screen());
+    r.run("ctrl-c; up");
+    assert!(r.screen().contains("one [reading picture 1] two"), "{}", r.screen());
+    run_job(&mut r);
+    r.run("type !; enter");
+    let (message, _) = submitted(&mut r).pop().expect("it is sent");
+    assert_eq!((message.text.as_str(), message.attachments.len()), ("one [image 1: 6x4 0 KB] two!", 1));
     // Text where it is none, or where the words are for a shell.
     for (before, path, why) in [
         ("", at("broken.png"), "Not attached as a picture"),
         ("", at("none.png"), ""),
         ("!ls", at("c.png"), ""),
+        ("see @", at("c.png"), ""),
     ] {
         let mut r = Robot::new(118, 25);
         if !before.is_empty() {

@@ -148,8 +148,7 @@ pub struct Composer {
     history: History,
     keeper: Option<DraftStore>,
     outbox: UnconfirmedMessages,
-    /// The file that the external editor has.
-    editing: Option<PathBuf>,
+    elsewhere: Elsewhere,
     /// Columns of the text at the last draw, for moving by visual rows.
     width: usize,
     /// A sentence under the text until the next key.
@@ -159,6 +158,17 @@ pub struct Composer {
     names: UnknownMentions,
     /// The last sessions, on the start screen.
     recent: Recent,
+}
+
+/// Work elsewhere whose end changes the text.
+#[derive(Default)]
+struct Elsewhere {
+    /// The file that the external editor has.
+    editing: Option<PathBuf>,
+    /// Labels of chips whose pictures are being read.
+    reading: Vec<String>,
+    /// Number of the last one.
+    last: u64,
 }
 
 /// What the composer knows besides its text: lists as the engine reported them last, and where text after `#` goes.
@@ -361,8 +371,11 @@ impl Composer {
         if self.content.is_blank() {
             return Reply::Ignored;
         }
-        if self.content.reading > 0 {
-            self.notice = Some("A picture is still being read. Press Enter again in a moment.".into());
+        if self.elsewhere.reading.iter().any(|label| self.content.reserves(label)) {
+            self.notice = Some(
+                "A picture is still being read. Press Enter again in a moment, or delete it from the message."
+                    .into(),
+            );
             return Reply::done();
         }
         self.look_again(model);
@@ -503,7 +516,7 @@ impl Composer {
         let file = folder.join(format!("message-{}.md", std::process::id()));
         match crate::app::saver::write_private(&file, self.content.message().text.as_bytes()) {
             Ok(()) => {
-                self.editing = Some(file.clone());
+                self.elsewhere.editing = Some(file.clone());
                 Reply::with(Effect::Task(Task::Suspend(External::Editor { file, line: None })))
             }
             Err(e) => Reply::with(Effect::Toast(

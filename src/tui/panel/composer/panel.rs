@@ -16,7 +16,7 @@ use super::{ACTIONS, Composer, DROPPED, PASTED, RECENT, TAKEN, draw, running_mod
 use crate::app::effect::{Effect, Task, Token};
 use crate::dialog::reader::picture::Picture;
 use crate::dialog::reader::text::Text;
-use crate::input::dropped::{self, Dropped, DroppedPicture};
+use crate::input::dropped::{self, Dropped};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
@@ -285,11 +285,18 @@ impl Composer {
 
     fn on_paste(&mut self, text: &str) -> Reply {
         // Shell lines, commands and notes have only text.
-        let words = self.content.edit.text().starts_with(['!', '/', '#']);
+        let written = self.content.edit.text();
+        // A path behind an `@` names a file.
+        let words =
+            written.starts_with(['!', '/', '#']) || written[..self.content.edit.caret()].ends_with('@');
         if let Some(paths) = dropped::paths(text).filter(|_| !words) {
+            self.elsewhere.last += 1;
+            let label = format!("[reading picture {}]", self.elsewhere.last);
+            self.content.reserve(label.clone(), text);
+            self.elsewhere.reading.push(label.clone());
+            self.changed();
             let text = text.to_owned();
-            self.content.reading += 1;
-            let job = Box::new(move || Box::new(dropped::read(text, &paths)) as Box<dyn Any + Send>);
+            let job = Box::new(move || Box::new(dropped::read(label, text, &paths)) as Box<dyn Any + Send>);
             return Reply::with(Effect::Task(Task::Job(job, DROPPED)));
         }
         self.content.paste(text);
@@ -298,25 +305,17 @@ impl Composer {
 
     /// The pictures of a paste, or its text where there are none.
     fn on_dropped(&mut self, dropped: Dropped) -> Reply {
-        self.content.reading = self.content.reading.saturating_sub(1);
-        match dropped.pictures {
-            Ok(pictures) => {
-                for (n, picture) in pictures.into_iter().enumerate() {
-                    if n > 0 {
-                        self.content.edit.insert(" ");
-                    }
-                    let DroppedPicture { media_type, data, width, height } = picture;
-                    self.content.image(media_type, data, width, height);
-                }
-                self.changed();
-            }
-            Err(why) => {
-                self.content.paste(&dropped.text);
-                self.changed();
-                let said = |why| format!("Not attached as a picture: {}", clean::plain(why));
-                self.notice = why.as_deref().map(said);
-            }
+        let Dropped { label, text, pictures } = dropped;
+        self.elsewhere.reading.retain(|l| *l != label);
+        if !self.content.reserves(&label) {
+            return Reply::done();
         }
+        if let Err(why) = &pictures {
+            let said = |why| format!("Not attached as a picture: {}", clean::plain(why));
+            self.notice = why.as_deref().map(said);
+        }
+        self.content.fill(&label, pictures.unwrap_or_default(), &text);
+        self.changed();
         Reply::done()
     }
 
@@ -420,7 +419,7 @@ impl Composer {
     /// The editor's text, with those attachments whose labels are still in it. An empty file means that
     /// nothing was changed.
     fn on_edited(&mut self, result: Result<(), String>) -> Reply {
-        let Some(file) = self.editing.take() else { return Reply::Ignored };
+        let Some(file) = self.elsewhere.editing.take() else { return Reply::Ignored };
         let text = std::fs::read_to_string(&file).unwrap_or_default();
         if let Err(e) = std::fs::remove_file(&file) {
             tracing::debug!("{} was kept: {e}", file.display());
