@@ -240,7 +240,7 @@ impl CrewDriver<'_> {
     }
 
     /// The agents that the main agent waits for go on without it; steps of workflows stay with their workflow.
-    fn move_all_to_background(&mut self) -> String {
+    pub(crate) fn move_all_to_background(&mut self) -> String {
         let own = |w: &&crate::requests::wait::AgentWait| w.how == WaitKind::Own && w.by.is_main();
         let ids: Vec<AgentId> = self.crew.waits.iter().filter(own).flat_map(|w| w.ids.clone()).collect();
         match ids.iter().filter(|id| self.move_to_background(id).is_ok()).count() {

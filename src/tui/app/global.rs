@@ -184,7 +184,8 @@ pub(crate) fn escape_step(app: &App) -> EscapeStep {
         child: app.model.shown.is_some(),
         line: app.model.agent.conversation.running_line().is_some(),
         running: app.model.agent.stoppable(),
-        agents: app.outside.stop.is_some_and(|t| app.model.mono.saturating_sub(t) < escape::AGENTS)
+        agents: app.outside.stopped_main
+            && app.outside.stop.is_some_and(|t| app.model.mono.saturating_sub(t) < escape::AGENTS)
             && working(&app.model) > 0,
         empty: app.is_empty(Owner::View(View::Composer)),
         armed: armed(app.keys.escape),
@@ -262,18 +263,25 @@ fn stop(app: &mut App) -> Option<Vec<Effect>> {
     if !app.model.agent.stoppable() {
         return None;
     }
-    let hard = app.outside.stopped(app.model.mono);
-    let mut list = Vec::new();
-    // Only the turn is stopped: agents that it waits for go on without it.
-    if !hard && app.model.shown.is_none() && app.model.main_waits_for_agents() {
-        let release = CommandBody::Agent(AgentCommand::BackgroundAll);
-        list.push(Effect::send_to(AgentId::main(), release));
+    let main = app.model.shown.is_none();
+    let hard = app.outside.stopped(app.model.mono, main);
+    // The others are asked about after the turn of main only.
+    if !main {
+        return Some(vec![Effect::send(CommandBody::Turn(TurnCommand::Interrupt { hard }))]);
     }
-    list.push(Effect::send(CommandBody::Turn(TurnCommand::Interrupt { hard })));
+    let mut list = stop_main(&app.model, hard);
     if hard {
         list.extend(end_agents(app));
     }
     Some(list)
+}
+
+/// Stops the turn of main alone: agents that it waits for go on in the background. `hard`: with them and its commands.
+pub(crate) fn stop_main(model: &Model, hard: bool) -> Vec<Effect> {
+    let release = CommandBody::Agent(AgentCommand::BackgroundAll);
+    let stop = CommandBody::Turn(TurnCommand::Interrupt { hard });
+    let released = (!hard && model.main_waits_for_agents()).then_some(release);
+    released.into_iter().chain([stop]).map(|body| Effect::send_to(AgentId::main(), body)).collect()
 }
 
 /// Agents at work besides the main one.

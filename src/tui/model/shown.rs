@@ -235,7 +235,7 @@ impl Model {
         if self.shown.is_some() { self.home.turn.running } else { self.agent.turn.running }
     }
 
-    /// Whether the main agent's turn waits for agents that it started.
+    /// Returns true if the main agent's turn waits for agents that it started.
     pub fn main_waits_for_agents(&self) -> bool {
         let waited = |a: &AgentView| {
             let foreground = a.child.as_ref().is_some_and(|c| !c.background);

@@ -24,7 +24,7 @@ const SIZES: [(u16, u16); 14] = [
     (80, 7),
 ];
 
-/// What must hold of each frame; `why`: how it came about.
+/// Checks of each frame; `why`: how it came about.
 fn look(r: &Robot, why: &str) {
     let app = &r.app;
     let areas = app.screen.areas.as_ref().unwrap();

@@ -211,6 +211,22 @@ async fn cancel_retry_raise_and_background() {
 /// Seen: one stop of the turn interrupted each agent that it waited for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agents_that_were_moved_to_the_background_outlive_the_stop_of_the_turn() {
+    agents_outlive(|rig| {
+        rig.send(to(AgentCommand::BackgroundAll));
+        rig.send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agents_outlive_a_message_that_stops_the_turn() {
+    agents_outlive(|rig| {
+        rig.submit_as(Message::text("look here"), SendMode::Now);
+    })
+    .await;
+}
+
+async fn agents_outlive(stop: impl FnOnce(&mut Rig)) {
     let place = Place::new();
     let fake = Fake::with(move |_, r| match first(r).as_str() {
         "go" if result(r).is_none() => delegate(json!([{"goal": "rain"}, {"goal": "sun"}])),
@@ -220,8 +236,7 @@ async fn agents_that_were_moved_to_the_background_outlive_the_stop_of_the_turn()
     rig.submit("go");
     state(&mut rig, "main/a1", AgentState::Running).await;
     fake.requested(3).await;
-    rig.send(to(AgentCommand::BackgroundAll));
-    rig.send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }));
+    stop(&mut rig);
     let (status, ..) = rig.finished().await;
     assert_eq!(status, TurnStatus::Interrupted);
     // They work on, and are ended by the person's command alone.

@@ -142,8 +142,7 @@ impl Agents {
             }
             RowTarget::Flow(_) | RowTarget::Finished | RowTarget::Heading => Reply::done(),
             RowTarget::Agent(id) if id.is_main() && model.main_runs() => {
-                let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: again });
-                Reply::with(Effect::send_to(main, stop))
+                Reply::Done(crate::app::global::stop_main(model, again))
             }
             RowTarget::Agent(id) if id.is_main() => say("Nothing is running"),
             RowTarget::Agent(id) => {

@@ -691,3 +691,35 @@ fn one_escape_stops_the_turn_alone_and_the_next_asks_about_the_agents() {
         assert_eq!(r.commands(), [&CommandBody::Agent(AgentCommand::CancelAll)]);
     }
 }
+
+#[test]
+fn the_row_of_main_stops_the_turn_alone_as_escape_does() {
+    let mut r = Robot::new(118, 25);
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    tell(&mut r, agent("main", None, AgentState::Running));
+    tell(&mut r, child("main/a1", "rain", AgentState::Running));
+    r.run("alt-3; g").clear().run("k; k");
+    let release = CommandBody::Agent(tiller_protocol::AgentCommand::BackgroundAll);
+    let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: false });
+    assert_eq!(r.commands(), [&release, &stop], "{}", r.screen());
+}
+
+#[test]
+fn a_stop_of_another_agent_asks_nothing_about_those_beside_it() {
+    let mut r = Robot::new(118, 25);
+    tell(&mut r, agent("main", None, AgentState::Idle));
+    for (id, label) in [("main/a1", "rain"), ("main/a2", "sun")] {
+        tell(&mut r, child(id, label, AgentState::Running));
+    }
+    let shown = AgentId("main/a1".into());
+    r.app.show_agent(&shown);
+    r.run("wait 0");
+    r.of("main/a1", None, EventBody::Turn(TurnEvent::TurnStarted {}));
+    r.clear().run("ctrl-c; ctrl-c");
+    let stop = |hard| CommandBody::Turn(TurnCommand::Interrupt { hard });
+    assert_eq!(r.commands(), [&stop(false), &stop(true)], "{}", r.screen());
+    assert!(!r.screen().contains("agents?"), "{}", r.screen());
+    // Home again, soon after it.
+    r.clear().run("esc; esc");
+    assert!(r.app.model.shown.is_none() && !r.screen().contains("agents?"), "{}", r.screen());
+}
