@@ -11,7 +11,7 @@ use tiller_engine::Workflows;
 use tiller_external::Adapters;
 use tiller_permit::trust::FolderConfig;
 use tiller_protocol::{TrustKind, WorkflowFile};
-use tiller_tool::crew::{Brief, NameCheck, Task, Workflow, WorkflowError};
+use tiller_tool::crew::{NameCheck, Task, Workflow, WorkflowError};
 use tiller_tool::shell::find_program;
 
 /// The person's folder, in the configuration folder.
@@ -83,19 +83,29 @@ impl ParsedWorkflow {
     }
 }
 
-/// What is wrong with each key of a step by itself.
+/// The fault of each key of a step by itself.
 fn faults_of(step: &serde_json::Value) -> Vec<String> {
     let keys = step.as_object().into_iter().flatten();
     let alone = keys.map(|(key, value)| serde_json::json!({ key: value }));
     alone.filter_map(|one| serde_json::from_value::<Task>(one).err()).map(|e| e.to_string()).collect()
 }
 
-/// In the place of a step that is not valid: other steps may wait for it, and it for others.
+/// In the place of a step that is not valid: its keys that are valid, so that they are checked too. Other steps may wait for
+/// it, and it for others.
 fn stand_in(name: &str, step: &serde_json::Value) -> Task {
-    let needs = step.get("needs").or_else(|| step.get("depends_on")).cloned().unwrap_or_default();
-    let depends_on = serde_json::from_value(needs).unwrap_or_default();
-    let brief = Brief { goal: name.to_owned(), ..Brief::default() };
-    Task { id: Some(name.to_owned()), depends_on, brief, ..Task::default() }
+    let keys = step.as_object().into_iter().flatten();
+    let valid = |(key, value): &(&String, &serde_json::Value)| {
+        serde_json::from_value::<Task>(serde_json::json!({ *key: value })).is_ok()
+    };
+    let valid: serde_json::Map<_, _> = keys.filter(valid).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let named = || Task { id: Some(name.to_owned()), ..Task::default() };
+    let mut task: Task = serde_json::from_value(serde_json::Value::Object(valid)).unwrap_or_else(|_| named());
+    (task.brief.step, task.brief.board) = (None, None);
+    // Its fault is known.
+    if step.get("goal").is_some() && task.brief.goal.is_empty() {
+        name.clone_into(&mut task.brief.goal);
+    }
+    task
 }
 
 fn problem(path: &Path, at: Option<(usize, usize)>, message: String) -> Problem {

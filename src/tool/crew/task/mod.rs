@@ -140,11 +140,15 @@ pub(super) fn dependency_cycles(tasks: &[Task]) -> Vec<(usize, String)> {
     // Names that do not exist are errors of their own.
     tasks.iter_mut().for_each(|t| t.depends_on.retain(|d| names.contains_key(d)));
     let mut found = Vec::new();
-    while let Some(way) = circle(&tasks, &names) {
+    while found.len() < MOST
+        && let Some(way) = circle(&tasks, &names)
+    {
         let words: Vec<String> = way.iter().chain(way.first()).map(|at| tasks[*at].name(*at)).collect();
         found.extend(way.first().map(|at| (*at, words.join(" -> "))));
-        // What is left may have another one.
-        way.iter().for_each(|at| tasks[*at].depends_on.clear());
+        // What is left without the dependency that closes it may have another one.
+        if let (Some(first), Some(last)) = (way.first(), way.last()) {
+            tasks[*last].depends_on.retain(|d| names[d] != *first);
+        }
     }
     found
 }

@@ -119,6 +119,21 @@ fn every_cycle_is_named_by_its_steps_beside_other_faults() {
 }
 
 #[test]
+fn cycles_that_share_a_step_are_all_named() {
+    let step = |id: &str, needs: Value| json!({"id": id, "goal": "g", "needs": needs});
+    let said =
+        wrong(json!([step("a", json!(["b", "c"])), step("b", json!(["a"])), step("c", json!(["a"])),]));
+    for way in ["a -> b -> a", "a -> c -> a"] {
+        assert!(said.iter().any(|(_, said)| said.contains(way)), "{way}: {said:?}");
+    }
+    assert_eq!(said.len(), 2, "{said:?}");
+    // A file with thousands of them names some.
+    let all: Vec<String> = (0..40).map(|n| format!("s{n}")).collect();
+    let said = wrong(json!(all.iter().map(|id| step(id, json!(all))).collect::<Vec<_>>()));
+    assert_eq!(said.len(), super::super::MOST, "{said:?}");
+}
+
+#[test]
 fn a_schema_that_is_none_is_refused() {
     for (schema, why) in [
         (json!("object"), "not a JSON object"),
