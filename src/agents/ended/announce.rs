@@ -8,7 +8,7 @@ use crate::driver::CrewDriver;
 use crate::roster::Roster;
 use crate::roster::member::way_to_all;
 
-/// Most bytes of a last message that the parent gets; `agent_result` has all of it.
+/// Most bytes of a last message that the parent gets; `agent_result` has more of it, and its session all.
 const TOLD: usize = 3_000;
 
 /// Most bytes of a last message that the user sees in the conversation.

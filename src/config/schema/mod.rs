@@ -97,7 +97,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What is wrong with the name of a terminal; `None`: the settings have it, or it is this machine.
+    /// The fault of the name of a terminal; `None`: the settings have it, or it is this machine.
     pub fn no_such_terminal(&self, name: &str) -> Option<String> {
         let known = name.is_empty() || name == "local" || self.terminals.contains_key(name);
         (!known).then(|| unknown_terminal(name, self.terminals.keys().cloned().collect()))

@@ -32,7 +32,7 @@ pub struct Terminal {
     pub options: Vec<String>,
 }
 
-/// What is wrong with a name that no terminal of these names has.
+/// The fault of a name that no terminal of these names has.
 pub fn unknown_terminal(name: &str, known: Vec<String>) -> String {
     match tiller_protocol::nearest::nearest(name, known.iter().map(String::as_str)) {
         Some(near) => format!("there is no terminal `{name}`; did you mean `{near}`?"),
