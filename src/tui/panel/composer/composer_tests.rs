@@ -808,6 +808,7 @@ fn dropped_pictures_are_attached_and_what_cannot_be_stays_text_with_the_reason()
     r.run("space; type two");
     assert!(r.screen().contains("one [reading picture 1] two"), "{}", r.screen());
     r.run("ctrl-c; up");
+    r.reply(ReplyEvent::HistoryReply { prompts: Vec::new() });
     assert!(r.screen().contains("one [reading picture 1] two"), "{}", r.screen());
     run_job(&mut r);
     r.run("type !; enter");
