@@ -310,12 +310,11 @@ impl Composer {
         if !self.content.reserves(&label) {
             return Reply::done();
         }
-        if let Err(why) = &pictures {
-            let said = |why| format!("Not attached as a picture: {}", clean::plain(why));
-            self.notice = why.as_deref().map(said);
-        }
+        let said = |why: &str| format!("Not attached as a picture: {}", clean::plain(why));
+        let why = pictures.as_ref().err().and_then(|why| why.as_deref()).map(said);
         self.content.fill(&label, pictures.unwrap_or_default(), &text);
         self.changed();
+        self.notice = why;
         Reply::done()
     }
 
