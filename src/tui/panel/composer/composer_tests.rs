@@ -875,7 +875,7 @@ fn what_exists_is_never_said_to_name_nothing() {
     let far = outside.path().display().to_string();
     r.run("ctrl-u");
     r.clear().run(&format!("type @{far} says; enter"));
-    assert!(r.words().contains("is outside of this folder, so nothing is attached"), "{}", r.screen());
+    assert!(r.words().contains("is outside this folder, so nothing is attached"), "{}", r.screen());
     assert!(submitted(&mut r).is_empty());
     r.clear().run("enter");
     assert!(submitted(&mut r).pop().expect("it is sent").0.attachments.is_empty());

@@ -238,7 +238,7 @@ impl UnknownMentions {
         self.told = text.to_owned();
         if self.outside.contains(&lost) {
             return Some(format!(
-                "@{lost} is outside of this folder, so nothing is attached. Press Enter again to send it as plain \
+                "@{lost} is outside this folder, so nothing is attached. Press Enter again to send it as plain \
                  text: the agent can ask to read it."
             ));
         }
