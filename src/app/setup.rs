@@ -124,7 +124,7 @@ impl Setup {
             &places.data.join("browser"),
             &path,
         );
-        crate::app::tools::media::add(&mut tools, &config.config.media, &*env);
+        crate::app::tools::media::add(&mut tools, &config.config.media, &config.config.browser, &*env);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let memory =
             crate::app::tools::memory::add(&mut tools, &config.config, &places, &project, &clock, &secrets);

@@ -66,7 +66,9 @@ fn read_workflow(setup: &Setup, file: &Path) -> Result<ParsedWorkflow, Notice> {
     );
     let model = |name: &str| tiller_agents::no_such_model(name, |provider| providers.get(provider).map(drop));
     let cli = |name: &str| cli(&adapters, name, &env);
-    let known = NameCheck { role: &role, cli: &cli, skill: &skill, model: &model, tool: &tool };
+    let terminal = |name: &str| setup.config.config.no_such_terminal(name);
+    let known =
+        NameCheck { role: &role, cli: &cli, skill: &skill, model: &model, tool: &tool, terminal: &terminal };
     wrong.extend(filed.check(&known));
     wrong.sort_by_key(|w| w.at);
     if wrong.is_empty() { Ok(filed) } else { Err(problem_notice(&wrong)) }

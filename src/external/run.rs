@@ -70,39 +70,30 @@ pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Agent
     Ok((control, rx))
 }
 
-/// A file that makes the program ask. Deleted with the run.
-struct CarefulFile(PathBuf);
+/// Name of the file that makes the program ask.
+const CAREFUL: &str = "careful.toml";
 
-impl Drop for CarefulFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-/// Writes the adapter's file where the program must ask.
-fn careful_file(job: &mut Job) -> Result<Option<CarefulFile>, StartError> {
-    use std::hash::{BuildHasher, Hasher};
+/// Writes the adapter's file where the program must ask, into a folder that is removed with the run; after a kill, by a
+/// later program.
+fn careful_file(job: &mut Job) -> Result<Option<tempfile::TempDir>, StartError> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let over_acp = job.adapter.acp.is_some() && matches!(job.transport, None | Some(Transport::Acp));
     let wanted = !job.auto_approve || over_acp;
     let Some(text) = job.adapter.careful_file.clone().filter(|_| wanted) else { return Ok(None) };
-    let random = || std::hash::RandomState::new().build_hasher().finish();
-    let path = tempfile::env::temp_dir().join(format!("tiller-{:016x}{:016x}.toml", random(), random()));
-    // Does not follow a symbolic link that another user put there.
-    let mut options = std::fs::OpenOptions::new();
-    let made = options.write(true).create_new(true).mode(0o600).open(&path);
-    let written = made.and_then(|mut file| {
-        let kept = CarefulFile(path.clone());
-        file.write_all(text.as_bytes()).map(|()| kept)
+    let written = tiller_tool::shell::own_folder::make("careful").and_then(|folder| {
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(folder.path().join(CAREFUL));
+        file.and_then(|mut file| file.write_all(text.as_bytes())).map(|()| folder)
     });
     let refused = |e: std::io::Error| StartError::System {
         program: job.adapter.title.clone(),
         why: format!("the settings file that makes it ask could not be written: {e}"),
     };
-    let file = written.map_err(refused)?;
+    let folder = written.map_err(refused)?;
+    let path = folder.path().join(CAREFUL);
     job.adapter = std::sync::Arc::new((*job.adapter).clone().with_file(&path.display().to_string()));
-    Ok(Some(file))
+    Ok(Some(folder))
 }
 
 /// Everything that a driver needs.

@@ -31,6 +31,7 @@ pub mod transport;
 pub use codec::assemble::{Assembled, Assembler};
 pub use codec::chunk::Chunk;
 pub use codec::format::{ApiFormat, LocalEntry, MakeLocal};
+pub use codec::picture::size as picture_size;
 pub use codec::request::{ChatMessage, Request};
 pub use error::ProviderError;
 pub use registry::{ApiFormats, Providers, build};

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tiller_config::schema::{Terminal, TerminalKind};
-use tiller_protocol::nearest::nearest;
 use tiller_protocol::{TerminalPlace, lock};
 use tiller_tool::shell::{Elsewhere, Terminals};
 
@@ -65,13 +64,7 @@ impl Terminals for Session {
             if name == LOCAL {
                 return Ok(None);
             }
-            return Err(match nearest(name, self.settings.keys().map(String::as_str)) {
-                Some(near) => format!("there is no terminal `{name}`; did you mean `{near}`?"),
-                None if self.settings.is_empty() => {
-                    format!("there is no terminal `{name}`: the settings have no [terminals]")
-                }
-                None => format!("there is no terminal `{name}`; there are {}", self.names().join(", ")),
-            });
+            return Err(tiller_config::schema::unknown_terminal(name, self.names()));
         };
         let key = (name.to_owned(), root.to_owned());
         let mut open = lock(&self.open);

@@ -42,7 +42,7 @@ impl CrewDriver<'_> {
             label: member.order.label.clone(),
             status: state.into(),
             findings: findings(&end.text),
-            summary: crate::text::cut(&end.text, SUMMARY),
+            summary: crate::text::ends(&end.text, SUMMARY, crate::text::IN_SESSION),
             files: end.files,
             tool_calls: end.calls,
             tokens,

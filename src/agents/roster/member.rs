@@ -166,7 +166,7 @@ impl Member {
                 .as_deref()
                 .map_or(Backend::Tiller, |cli| Backend::program(cli, self.order.transport)),
             task: self.order.brief.goal.clone(),
-            result: report.map(words).unwrap_or_default(),
+            result: report.map(|r| crate::text::ends(words(r), 2_000, "")).unwrap_or_default(),
             background: self.order.background,
             call: self.order.call.clone(),
             todo: self.order.brief.todo.clone(),
@@ -213,8 +213,12 @@ pub fn from_elsewhere(mut row: AgentRow) -> AgentRow {
     row
 }
 
-/// The result for its row, at most 2,000 bytes.
-pub(crate) fn words(report: &Report) -> String {
-    let text = if report.done() || report.error.is_empty() { &report.summary } else { &report.error };
-    crate::text::cut(text.trim(), 2_000)
+/// Its result in words: what it said last, or why it failed.
+pub(crate) fn words(report: &Report) -> &str {
+    if report.done() || report.error.is_empty() { report.summary.trim() } else { report.error.trim() }
+}
+
+/// The way to all of a result that is shown in part.
+pub(crate) fn way_to_all(report: &Report) -> String {
+    format!("agent_result {} has more", report.agent)
 }

@@ -1,6 +1,6 @@
 //! Workflows from files: the person's `workflows/`, and the project's `.tiller/workflows/` when it is trusted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,8 +25,6 @@ pub(crate) struct ParsedWorkflow {
     pub(crate) flow: Workflow,
     path: PathBuf,
     lines: Vec<(usize, usize)>,
-    /// Indices of invalid steps; a placeholder with the step's name stands in their place.
-    unread: BTreeSet<usize>,
 }
 
 impl ParsedWorkflow {
@@ -46,39 +44,68 @@ impl ParsedWorkflow {
     pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<(Self, Vec<Problem>), Problem> {
         let WorkflowSource { name, description, steps } = tiller_config::workflows::parse(path, bytes)?;
         let lines: Vec<(usize, usize)> = steps.iter().map(|s| s.at).collect();
-        let (mut tasks, mut wrong, mut unread) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let (mut tasks, mut wrong) = (Vec::new(), Vec::new());
         for (at, step) in steps.into_iter().enumerate() {
             let name = step.value.get("id").and_then(|id| id.as_str()).map(str::to_owned);
-            match serde_json::from_value::<Task>(step.value) {
+            let called = name.clone().unwrap_or_else(|| (at + 1).to_string());
+            let faults = faults_of(&step.value);
+            if faults.len() > 1 {
+                let told = |why| problem(path, Some(step.at), format!("step {called}: {why}"));
+                wrong.extend(faults.into_iter().map(told));
+                tasks.push(stand_in(&called, &step.value));
+                continue;
+            }
+            match serde_json::from_value::<Task>(step.value.clone()) {
                 Ok(mut task) => {
                     // Only the engine sets these.
                     (task.brief.step, task.brief.board) = (None, None);
                     tasks.push(task);
                 }
                 Err(e) => {
-                    let called = name.clone().unwrap_or_else(|| (at + 1).to_string());
                     wrong.push(problem(path, Some(step.at), format!("step {called}: {e}")));
-                    unread.insert(at);
-                    // Other steps may wait for it.
-                    tasks.push(Task { id: name, ..Task::default() });
+                    tasks.push(stand_in(&called, &step.value));
                 }
             }
         }
         let places =
             lines.iter().map(|(line, column)| format!("{}:{line}:{column}", path.display())).collect();
         let flow = Workflow { name, description, steps: tasks, places };
-        Ok((Self { flow, path: path.to_owned(), lines, unread }, wrong))
+        Ok((Self { flow, path: path.to_owned(), lines }, wrong))
     }
 
-    /// Checks the valid steps as they are checked before a start.
+    /// Checks the steps as they are checked before a start.
     pub(crate) fn check(&self, known: &NameCheck<'_>) -> Vec<Problem> {
         let told = |w: WorkflowError| {
             let at = w.step.and_then(|s| self.lines.get(s)).copied();
             problem(&self.path, at, w.message)
         };
-        let read = |w: &WorkflowError| w.step.is_none_or(|s| !self.unread.contains(&s));
-        self.flow.check(known).err().unwrap_or_default().into_iter().filter(read).map(told).collect()
+        self.flow.check(known).err().unwrap_or_default().into_iter().map(told).collect()
     }
+}
+
+/// The fault of each key of a step by itself.
+fn faults_of(step: &serde_json::Value) -> Vec<String> {
+    let keys = step.as_object().into_iter().flatten();
+    let alone = keys.map(|(key, value)| serde_json::json!({ key: value }));
+    alone.filter_map(|one| serde_json::from_value::<Task>(one).err()).map(|e| e.to_string()).collect()
+}
+
+/// In the place of a step that is not valid: its keys that are valid, so that they are checked too. Other steps may wait for
+/// it, and it for others.
+fn stand_in(name: &str, step: &serde_json::Value) -> Task {
+    let keys = step.as_object().into_iter().flatten();
+    let valid = |(key, value): &(&String, &serde_json::Value)| {
+        serde_json::from_value::<Task>(serde_json::json!({ *key: value })).is_ok()
+    };
+    let valid: serde_json::Map<_, _> = keys.filter(valid).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let named = || Task { id: Some(name.to_owned()), ..Task::default() };
+    let mut task: Task = serde_json::from_value(serde_json::Value::Object(valid)).unwrap_or_else(|_| named());
+    (task.brief.step, task.brief.board) = (None, None);
+    // Its fault is known.
+    if step.get("goal").is_some() && task.brief.goal.is_empty() {
+        name.clone_into(&mut task.brief.goal);
+    }
+    task
 }
 
 fn problem(path: &Path, at: Option<(usize, usize)>, message: String) -> Problem {

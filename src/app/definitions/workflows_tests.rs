@@ -42,6 +42,34 @@ fn the_projects_come_only_after_a_yes_and_as_they_were_then() {
 }
 
 #[test]
+fn every_fault_of_a_file_is_found_with_its_line() {
+    let bad = "[[steps]]\nid = \"a\"\ngaol = \"g\"\nretries = \"two\"\nneeds = [\"b\", \"zz\"]\nterminal = \"fox\"\n\n\
+               [[steps]]\nid = \"b\"\ngoal = \"g\"\nneeds = [\"a\"]\nterminal = \"box\"\n\n\
+               [[steps]]\ngoal = 5\n\n[[steps]]\nid = \"3\"\ngoal = \"g\"\n";
+    let path = std::path::Path::new("bad.toml");
+    let (filed, mut wrong) = super::ParsedWorkflow::read(path, bad.as_bytes()).unwrap();
+    let mut known = tiller_tool::crew::NameCheck::accept_all();
+    let terminal = |name: &str| tiller_config::Config::default().no_such_terminal(name);
+    known.terminal = &terminal;
+    wrong.extend(filed.check(&known));
+    let said: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+    for why in [
+        "bad.toml:1:1: step a: unknown field `gaol`",
+        "bad.toml:1:1: step a: invalid type: string \"two\"",
+        "bad.toml:1:1: step a depends on zz",
+        "bad.toml:1:1: these steps depend on each other: a -> b -> a",
+        "bad.toml:1:1: step a has no goal",
+        "bad.toml:1:1: step a: there is no terminal `fox`",
+        "bad.toml:8:1: step b: there is no terminal `box`",
+        "bad.toml:14:1: step 3: invalid type: integer `5`",
+        "bad.toml:14:1: step 3 has no id",
+    ] {
+        assert!(said.iter().any(|s| s.contains(why)), "{why}: {said:#?}");
+    }
+    assert_eq!(said.len(), 9, "{said:#?}");
+}
+
+#[test]
 fn mistakes_have_their_lines_and_programs_are_looked_for() {
     let home = tempfile::tempdir().unwrap();
     let mine = home.path().join("workflows");

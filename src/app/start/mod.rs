@@ -119,6 +119,7 @@ impl Running {
         let internal = |what: &str, e: &dyn std::fmt::Display| {
             Notice::new(NoticeKind::Internal, format!("{what}: {e}."))
         };
+        tiller_tool::shell::own_folder::sweep_at_start();
         let confiners = sandbox::confiners(&setup);
         let programs_confiner = sandbox::program_confiner(&setup, &confiners);
         let (plugins, mut plugin_notices) =

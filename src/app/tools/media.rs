@@ -1,12 +1,20 @@
 //! The tools for images, speech and several models, by the settings.
 
-use tiller_config::schema::{Media, MediaServer};
+use tiller_config::schema::{Browser, Media, MediaServer};
 use tiller_tool::Registry;
 use tiller_tool::media::{Endpoint, MediaKey, MediaSettings, Mixture, Prices, Renderers, local_tools, tools};
 
 /// Adds the tools of renderers, and those that have a server. `env` reads the environment.
-pub(crate) fn add(registry: &mut Registry, config: &Media, env: &dyn Fn(&str) -> Option<String>) {
-    let renderers = Renderers::find(&env("PATH").unwrap_or_default());
+pub(crate) fn add(
+    registry: &mut Registry,
+    config: &Media,
+    browser: &Browser,
+    env: &dyn Fn(&str) -> Option<String>,
+) {
+    let mut renderers = Renderers::find(&env("PATH").unwrap_or_default());
+    if let Some(program) = &browser.program {
+        renderers.chromium = Some(program.into());
+    }
     local_tools(renderers).into_iter().for_each(|tool| registry.push(tool));
     for (tool, usable) in tools(settings(config, env)) {
         if usable {
@@ -70,7 +78,7 @@ mod tests {
     fn only_tools_with_a_server_are_offered() {
         let names = |value| {
             let mut registry = Registry::default();
-            add(&mut registry, &config(value), &|_| None);
+            add(&mut registry, &config(value), &Browser::default(), &|_| None);
             // Rules and agent definitions may name all of them.
             assert_eq!(registry.catalog().of_set(tiller_protocol::ToolSet::Media).count(), 6);
             let names: Vec<_> = registry.iter().map(|t| t.name()).collect();

@@ -32,7 +32,7 @@ pub use memory::{LearningsSetting, Memory, MemoryApproval};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
 pub use screen::{BranchSummary, Detach, EnterWhileRunning, Images, OnHangup, Ui};
 pub use skills::{SkillApproval, SkillOffer, SkillSettings};
-pub use terminals::{Terminal, TerminalFiles, TerminalKind};
+pub use terminals::{Terminal, TerminalFiles, TerminalKind, unknown_terminal};
 pub use web::{SearchEngine, Web};
 
 /// All settings.
@@ -94,6 +94,14 @@ pub struct Config {
     pub memory: Memory,
     /// MCP servers, by name.
     pub mcp: BTreeMap<String, McpServer>,
+}
+
+impl Config {
+    /// The fault of the name of a terminal; `None`: the settings have it, or it is this machine.
+    pub fn no_such_terminal(&self, name: &str) -> Option<String> {
+        let known = name.is_empty() || name == "local" || self.terminals.contains_key(name);
+        (!known).then(|| unknown_terminal(name, self.terminals.keys().cloned().collect()))
+    }
 }
 
 /// Which commands the kernel confines.

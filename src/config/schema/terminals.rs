@@ -32,6 +32,17 @@ pub struct Terminal {
     pub options: Vec<String>,
 }
 
+/// The fault of a name that no terminal of these names has.
+pub fn unknown_terminal(name: &str, known: Vec<String>) -> String {
+    match tiller_protocol::nearest::nearest(name, known.iter().map(String::as_str)) {
+        Some(near) => format!("there is no terminal `{name}`; did you mean `{near}`?"),
+        None if known.is_empty() => {
+            format!("there is no terminal `{name}`: the settings have no [terminals]")
+        }
+        None => format!("there is no terminal `{name}`; there are {}", known.join(", ")),
+    }
+}
+
 /// Kinds of terminals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -12,7 +12,7 @@ use tiller_tool::files::{ReadableText, masked_part, readable};
 use tiller_tool::{MASKED, Workspace};
 
 /// Bytes of text taken of one file.
-const FILE: u64 = 100 << 10;
+pub(crate) const FILE: u64 = 100 << 10;
 /// Bytes of one file that are read at most (line ranges may be far down).
 const SCAN: u64 = 32 << 20;
 /// Names listed of a folder.

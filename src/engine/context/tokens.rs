@@ -4,8 +4,17 @@ use std::sync::Arc;
 
 use tiller_protocol::{Block, Entry, EntryBody, Part, StopReason, ToolSpec, Usage};
 
-/// Assumed size of an image, in tokens.
+/// Assumed size of an image whose header cannot be read, in tokens.
 const IMAGE: u64 = 1_500;
+
+/// Longer side to which providers scale an image down before they count it, in pixels.
+const SIDE: u64 = 1_568;
+
+/// Tokens of an image at most.
+const LARGEST: u64 = 1_640;
+
+/// Pixels of an image for each token.
+const PIXELS: u64 = 750;
 
 /// Estimated tokens of a text: about 2.5 characters each.
 pub fn of_text(text: &str) -> u64 {
@@ -23,13 +32,25 @@ pub fn bytes(tokens: u64) -> usize {
     usize::try_from(tokens.saturating_mul(5) / 2).unwrap_or(usize::MAX)
 }
 
+/// Estimated tokens of an image by its size in pixels, as providers count it: scaled down to their longest side.
+pub fn of_pixels(width: u32, height: u32) -> u64 {
+    let (width, height) = (u64::from(width), u64::from(height));
+    let long = width.max(height).max(SIDE);
+    (width * SIDE / long * (height * SIDE / long)).div_ceil(PIXELS).clamp(1, LARGEST)
+}
+
+/// Estimated tokens of an image: its bytes in base64, which may be cut behind its header.
+pub fn of_image(data: &str) -> u64 {
+    tiller_provider::picture_size(data).map_or(IMAGE, |(width, height)| of_pixels(width, height))
+}
+
 /// Estimated tokens of the parts of a message or result.
 pub fn of_parts(parts: &[Part]) -> u64 {
     parts
         .iter()
         .map(|p| match p {
             Part::Text { text } => of_text(text),
-            Part::Image { .. } => IMAGE,
+            Part::Image { data, .. } => of_image(data),
         })
         .sum()
 }

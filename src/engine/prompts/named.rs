@@ -92,7 +92,7 @@ fn cut(mut text: String, most: usize) -> String {
 }
 
 fn tokens(bytes: usize) -> Option<u64> {
-    Some((bytes as u64).saturating_mul(2).div_ceil(5))
+    Some(crate::context::tokens::of_bytes(bytes as u64))
 }
 
 /// The conversation of a session from its last compaction on. Blocks.

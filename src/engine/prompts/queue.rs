@@ -94,10 +94,16 @@ fn cannot_send(core: &Core, message: &Message) -> Option<Notice> {
 
 fn send_by_mode(core: &mut Core, mode: SendMode) {
     match mode {
-        SendMode::Now if core.turn.live.is_some() => core.feed(Input::Interrupt { hard: false }),
+        SendMode::Now if core.turn.live.is_some() => stop_turn(core),
         SendMode::Steer if core.turn.live.is_some() => core.feed(Input::Steer(true)),
         _ => {}
     }
+}
+
+/// Stops the turn alone: agents that it waits for go on in the background.
+fn stop_turn(core: &mut Core) {
+    core.with_crew(|crew, host| crew.release_all(host));
+    core.feed(Input::Interrupt { hard: false });
 }
 
 /// A write of the queue is done. `write`: its number.
@@ -169,7 +175,7 @@ pub(crate) fn queue_command(core: &mut Core, client: ClientId, cause: CommandId,
     queue_changed(core, Some(cause));
     core.external_driver().offer_queue();
     if ends {
-        core.feed(Input::Interrupt { hard: false });
+        stop_turn(core);
     }
     match mode {
         Some(m) if core.occupied() => send_by_mode(core, m),

@@ -9,8 +9,10 @@ use tiller_protocol::view::{Mention, MentionKind};
 use tiller_protocol::{Attachment, Message, Notice, NoticeKind, Part};
 use tiller_tool::mcp::McpServers;
 
+use crate::context::tokens;
 use crate::core::Core;
 use crate::core::services::Redact;
+use crate::prompts::finder::is_picture;
 use crate::prompts::msg::{NamedText, Texts};
 use crate::prompts::named;
 
@@ -130,7 +132,8 @@ pub(crate) fn offers(core: &Core, text: &str) -> (Vec<Mention>, Vec<Mention>) {
             kind: MentionKind::Described(redact(&resource.name)),
             name: format!("{}:{}", resource.server, resource.uri),
             size: resource.size,
-            tokens: resource.size.map(|size| size.saturating_mul(2).div_ceil(5)),
+            // The pixels of a picture are not known before it is read.
+            tokens: resource.size.filter(|_| !is_picture(&resource.uri)).map(tokens::of_bytes),
             preview: redact(about),
         }
     };

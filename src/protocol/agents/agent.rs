@@ -255,6 +255,8 @@ pub enum AgentCommand {
     Cancel { id: AgentId, subtree: bool },
     /// End all child agents.
     CancelAll,
+    /// Move the agents that the main agent waits for to the background, as before its turn is stopped.
+    BackgroundAll,
     /// Run the same task again as a new agent, with a note of the person's.
     Retry {
         id: AgentId,

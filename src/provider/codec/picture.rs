@@ -8,22 +8,28 @@ const SEGMENTS: usize = 200;
 
 /// Length of the longer side in pixels; `None`: the header is not readable.
 pub(crate) fn side(data: &str) -> Option<u32> {
+    size(data).map(|(width, height)| width.max(height))
+}
+
+/// Width and height in pixels of an image, whose base64 text may be cut behind its header; `None`: the header is not
+/// readable.
+pub fn size(data: &str) -> Option<(u32, u32)> {
     let head = bytes(data, 0, 30)?;
     let at = |n: usize| head.get(n).copied().map(u32::from);
     let little = |n: usize| Some(at(n)? | at(n + 1)? << 8);
     match head.as_slice() {
         [0x89, b'P', b'N', b'G', ..] => {
             let big = |n| Some(at(n)? << 24 | at(n + 1)? << 16 | at(n + 2)? << 8 | at(n + 3)?);
-            Some(big(16)?.max(big(20)?))
+            Some((big(16)?, big(20)?))
         }
-        [b'G', b'I', b'F', b'8', ..] => Some(little(6)?.max(little(8)?)),
+        [b'G', b'I', b'F', b'8', ..] => Some((little(6)?, little(8)?)),
         [b'R', b'I', b'F', b'F', ..] => match head.get(12..16)? {
-            b"VP8 " => Some((little(26)? & 0x3fff).max(little(28)? & 0x3fff)),
+            b"VP8 " => Some((little(26)? & 0x3fff, little(28)? & 0x3fff)),
             b"VP8L" => {
                 let bits = little(21)? | little(23)? << 16;
-                Some((bits & 0x3fff).max(bits >> 14 & 0x3fff) + 1)
+                Some(((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1))
             }
-            b"VP8X" => Some((little(24)? | at(26)? << 16).max(little(27)? | at(29)? << 16) + 1),
+            b"VP8X" => Some(((little(24)? | at(26)? << 16) + 1, (little(27)? | at(29)? << 16) + 1)),
             _ => None,
         },
         [0xff, 0xd8, ..] => jpeg(data),
@@ -32,7 +38,7 @@ pub(crate) fn side(data: &str) -> Option<u32> {
 }
 
 /// Walks the segments up to the start of the frame.
-fn jpeg(data: &str) -> Option<u32> {
+fn jpeg(data: &str) -> Option<(u32, u32)> {
     let mut at = 2;
     for _ in 0..SEGMENTS {
         let head = bytes(data, at, 9)?;
@@ -41,7 +47,7 @@ fn jpeg(data: &str) -> Option<u32> {
             // Fill bytes.
             (0xff, 0xff) => at += 1,
             (0xff, 0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf) => {
-                return Some(two(5)?.max(two(7)?));
+                return Some((two(7)?, two(5)?));
             }
             (0xff, _) => at += 2 + two(2)? as usize,
             _ => return None,

@@ -160,12 +160,32 @@ impl RenderDiagram {
         std::fs::write(folder.path().join(source), &args.source).map_err(tell)?;
         let options = match args.kind {
             Kind::Dot => vec![format!("-T{ending}"), "-o".into(), out.clone(), source.into()],
-            Kind::Mermaid => ["-q", "-i", source, "-o", &out].map(str::to_owned).to_vec(),
+            Kind::Mermaid => {
+                let mut options = ["-q", "-i", source, "-o", &out].map(str::to_owned).to_vec();
+                if let Some(chromium) = &self.0.chromium {
+                    let file = folder.path().join(PUPPETEER);
+                    std::fs::write(file, puppeteer(chromium, cx)).map_err(tell)?;
+                    options.extend(["-p".to_owned(), PUPPETEER.to_owned()]);
+                }
+                options
+            }
         };
         let run = Run { program, args: options, folder: folder.path(), time: self.0.time() };
         run.finish(cx).await?;
         made(&folder.path().join(out), program)
     }
+}
+
+/// The settings of the browser that Mermaid's command line starts.
+const PUPPETEER: &str = "puppeteer.json";
+
+fn puppeteer(chromium: &Path, cx: &ToolCx) -> String {
+    let mut settings = serde_json::json!({ "executablePath": chromium });
+    // The browser's own sandbox cannot be made within ours, which holds it as tightly.
+    if cx.reading_confiner().is_some_and(|confiner| confiner.confines()) {
+        settings["args"] = serde_json::json!(["--no-sandbox"]);
+    }
+    settings.to_string()
 }
 
 /// Draws Mermaid with the characters of frames.

@@ -11,6 +11,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::words;
+use crate::browser::BrowserSettings;
 use crate::shell::ShellError;
 use crate::shell::processes::bounds::{self, Guard};
 use crate::shell::processes::forks::ForkLimit;
@@ -38,6 +39,8 @@ pub struct Renderers {
     pub dot: Option<PathBuf>,
     /// The command line of Mermaid.
     pub mmdc: Option<PathBuf>,
+    /// The Chromium with which Mermaid draws: that of the browser's tools.
+    pub chromium: Option<PathBuf>,
     pub pandoc: Option<PathBuf>,
     /// What makes PDF files for pandoc.
     pub pdf: Option<PathBuf>,
@@ -59,6 +62,7 @@ impl Renderers {
         Self {
             dot: find("dot"),
             mmdc: find("mmdc"),
+            chromium: BrowserSettings::local(path).program,
             pandoc: find("pandoc"),
             pdf: PDF.iter().find_map(|name| find(name)),
             time: None,

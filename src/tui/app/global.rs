@@ -1,7 +1,7 @@
 //! Global actions, available everywhere. One small function each; the table below is the whole list.
 
 use tiller_protocol::command::{SessionCommand, TurnCommand};
-use tiller_protocol::{CommandBody, EntryId, Origin, Profile};
+use tiller_protocol::{AgentCommand, AgentId, CommandBody, EntryId, Origin, Profile};
 
 use crate::app::App;
 use crate::app::effect::{Effect, External, Navigation, Task};
@@ -184,6 +184,9 @@ pub(crate) fn escape_step(app: &App) -> EscapeStep {
         child: app.model.shown.is_some(),
         line: app.model.agent.conversation.running_line().is_some(),
         running: app.model.agent.stoppable(),
+        agents: app.outside.stopped_main
+            && app.outside.stop.is_some_and(|t| app.model.mono.saturating_sub(t) < escape::AGENTS)
+            && working(&app.model) > 0,
         empty: app.is_empty(Owner::View(View::Composer)),
         armed: armed(app.keys.escape),
     })
@@ -221,6 +224,7 @@ fn escape(app: &mut App) -> Vec<Effect> {
             return vec![Effect::Navigate(Navigation::Agent(tiller_protocol::AgentId::main()))];
         }
         EscapeStep::Line | EscapeStep::Stop => return stop(app).unwrap_or_default(),
+        EscapeStep::Agents => return end_agents(app),
         EscapeStep::Arm => app.keys.escape = Some(app.model.mono),
         EscapeStep::Rewind => return vec![Effect::Act(Action("session.rewind"))],
         EscapeStep::Nothing => {}
@@ -259,8 +263,50 @@ fn stop(app: &mut App) -> Option<Vec<Effect>> {
     if !app.model.agent.stoppable() {
         return None;
     }
-    let hard = app.outside.stopped(app.model.mono);
-    Some(vec![Effect::send(CommandBody::Turn(TurnCommand::Interrupt { hard }))])
+    let main = app.model.shown.is_none();
+    let hard = app.outside.stopped(app.model.mono, main);
+    // The others are asked about after the turn of main only.
+    if !main {
+        return Some(vec![Effect::send(CommandBody::Turn(TurnCommand::Interrupt { hard }))]);
+    }
+    let mut list = stop_main(&app.model, hard);
+    if hard {
+        list.extend(end_agents(app));
+    }
+    Some(list)
+}
+
+/// Stops the turn of main alone: agents that it waits for go on in the background. `hard`: with them and its commands.
+pub(crate) fn stop_main(model: &Model, hard: bool) -> Vec<Effect> {
+    let release = CommandBody::Agent(AgentCommand::BackgroundAll);
+    let stop = CommandBody::Turn(TurnCommand::Interrupt { hard });
+    let released = (!hard && model.main_waits_for_agents()).then_some(release);
+    released.into_iter().chain([stop]).map(|body| Effect::send_to(AgentId::main(), body)).collect()
+}
+
+/// Agents at work besides the main one.
+fn working(model: &Model) -> usize {
+    model.crew.agents.iter().filter(|a| !a.id.is_main() && a.state.at_work()).count()
+}
+
+/// Asks whether the agents that go on after a stop are ended, too; nothing where none does.
+fn end_agents(app: &mut App) -> Vec<Effect> {
+    app.outside.stop = None;
+    let (title, text, label) = match working(&app.model) {
+        0 => return Vec::new(),
+        1 => (
+            "End the agent?".to_owned(),
+            "The turn was stopped; 1 agent still works. Its changes are kept.",
+            "end the agent".to_owned(),
+        ),
+        n => (
+            format!("End {n} agents?"),
+            "The turn was stopped; the agents still work. Their changes are kept.",
+            format!("end {n} agents"),
+        ),
+    };
+    let go = vec![Effect::send_to(AgentId::main(), CommandBody::Agent(AgentCommand::CancelAll))];
+    vec![Effect::Push(Box::new(Confirm::new(&title, text, &label, go)))]
 }
 
 /// Asks when something runs.

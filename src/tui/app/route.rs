@@ -376,6 +376,7 @@ impl App {
 
     /// What the app does after each message: it reports to the terminal's panel, and shows questions and the title.
     pub(crate) fn after_message(&mut self) {
+        crate::view::arrange::settle_focus(self, self.screen.notice_actions.len());
         crate::pane::settle(self);
         self.time_asks();
         self.show_asks();

@@ -290,6 +290,8 @@ pub(crate) struct OutsideState {
     pub(crate) title: String,
     pub(crate) turn: Option<Duration>,
     pub(crate) stop: Option<Duration>,
+    /// That stop was one of the main agent.
+    pub(crate) stopped_main: bool,
     /// The terminal of a program.
     pub(crate) pane: crate::panel::terminal::visibility::Visibility,
     /// Notices that the person has seen in the error log.
@@ -304,10 +306,12 @@ impl OutsideState {
         self.title.clear();
     }
 
-    /// Notes that "stop" was pressed; true when it was within two seconds of the last time.
-    pub(crate) fn stopped(&mut self, now: Duration) -> bool {
-        let hard = self.stop.is_some_and(|t| now.saturating_sub(t) < Duration::from_secs(2));
-        self.stop = Some(now);
+    /// Notes that "stop" was pressed; true when it was within two seconds of the last time. `main`: the main agent is
+    /// stopped; a stop of another one before does not count.
+    pub(crate) fn stopped(&mut self, now: Duration, main: bool) -> bool {
+        let hard = self.stop.is_some_and(|t| now.saturating_sub(t) < Duration::from_secs(2))
+            && self.stopped_main == main;
+        (self.stop, self.stopped_main) = (Some(now), main);
         hard
     }
 }

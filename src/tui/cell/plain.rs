@@ -48,7 +48,7 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
             let (verb, target) = tool::what(t);
             let (size, time) = tool::measure(t, cell.time);
             let state = match t.state {
-                _ if t.asking => "needs you",
+                _ if t.asked.is_some() => "needs you",
                 ToolState::Begun | ToolState::Waiting | ToolState::Running => "started",
                 ToolState::Done(o) if o.ok() => "done",
                 ToolState::Done(_) => "failed",

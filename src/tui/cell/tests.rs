@@ -92,7 +92,7 @@ fn all() -> Vec<Cell> {
     failed.display = Some(Display::Output { tail: String::new(), exit: Some(2), full: None });
     failed.output = TextTail::of("cc: error: \x1b[31mno input\x1b[0m\nmake: *** [all] Error 2\n");
     let mut asking = tool("terminal", json!({"command": "git push origin docs"}), ToolState::Waiting);
-    asking.asking = true;
+    asking.asked = Some(tiller_protocol::Time(0));
     let denied = tool(
         "web_fetch",
         json!({"url": "https://example.org/very/long/path/to/some/page.html?with=query&and=more"}),

@@ -273,6 +273,140 @@ fn u4_answers_never_become_keys() {
     assert_eq!(shown(&all(&long)), "x");
 }
 
+/// Replies to all that the program asks, as terminals give them.
+const REPLIES: &[&[u8]] = &[
+    b"\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\",
+    b"\x1b]11;rgb:ff/ff/ff\x07",
+    b"\x1b]11;rgba:0000/0000/0000/ffff\x07",
+    b"\x1b]11;#102030\x07",
+    b"\x1b[?62;4;22c",
+    b"\x1b[?1;2c",
+    b"\x1b[?2026;2$y",
+    b"\x1b[?69;0$y",
+    b"\x1b[?997;1n",
+    b"\x1b[?0u",
+    b"\x1bP1$r0;48:2::1:2:3m\x1b\\",
+    b"\x1bP0$r\x1b\\",
+    b"\x1bP1$r0;48;2;1;2;3m\x07",
+    b"\x1b_Gi=7417;OK\x1b\\",
+    b"\x1b_Gi=7417;ENODATA: no picture, sorry\x1b\\",
+    b"\x1b[<0;12;7M",
+    b"\x1b[I",
+    b"\x1b[O",
+];
+
+/// Feeds parts with so many pauses between two, each as long as the decoder waits.
+fn with_pauses(d: &mut Decoder, parts: &[&[u8]], pauses: usize) -> Vec<Input> {
+    let mut out = Vec::new();
+    for part in parts {
+        d.feed(part, &mut out);
+        for _ in 0..pauses {
+            if d.waiting() != DecoderWait::Nothing {
+                d.flush(&mut out);
+            }
+        }
+    }
+    out
+}
+
+fn answered() -> Decoder {
+    let mut d = Decoder::default();
+    d.feed(b"\x1b[?1;2c", &mut Vec::new());
+    d
+}
+
+fn characters(list: &[Input]) -> Vec<String> {
+    let text = |i: &Input| match i {
+        Input::Key(k) if paste::is_text(k) && Chord::of(k).text().is_some() => Some(Chord::of(k).to_string()),
+        Input::Paste(text) => Some(text.clone()),
+        _ => None,
+    };
+    list.iter().filter_map(text).collect()
+}
+
+#[test]
+fn a_reply_that_is_cut_and_waited_for_in_vain_types_nothing() {
+    for reply in REPLIES {
+        let meaning = all(reply).into_iter().filter(|i| !matches!(i, Input::Key(_))).collect::<Vec<_>>();
+        for cut in 1..reply.len() {
+            for (pauses, mut d) in [(1, Decoder::default()), (4, Decoder::default()), (1, answered())] {
+                let (head, tail) = reply.split_at(cut);
+                let mut out = with_pauses(&mut d, &[head, tail], pauses);
+                let why = format!("{:?} cut at {cut}: {}", String::from_utf8_lossy(reply), shown(&out));
+                assert!(characters(&out).is_empty(), "{why}");
+                assert!(meaning.iter().all(|m| out.contains(m)), "the reply still counts: {why}");
+                out.clear();
+                d.feed(b"k", &mut out);
+                assert_eq!(shown(&out), "k", "the next key is a key: {why}");
+            }
+        }
+        // Three parts: nothing is typed either, whatever the second one ends with. One byte alone, behind what was a key, may
+        // be a key.
+        for first in 1..reply.len() - 1 {
+            for second in first + 1..reply.len() {
+                let parts = [&reply[..first], &reply[first..second], &reply[second..]];
+                let out = with_pauses(&mut answered(), &parts, 1);
+                // `[` and then a letter is a word in brackets.
+                let word = first == 1 && reply.len() == 3;
+                let most = usize::from(first < 3 && second == first + 1) + usize::from(word);
+                assert!(characters(&out).len() <= most, "{parts:?}: {}", shown(&out));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_paste_whose_mark_is_cut_is_one_paste() {
+    let whole = all(b"\x1b[200~one\rtwo\x1b[201~");
+    for cut in 1..6 {
+        let mut d = answered();
+        let (head, tail) = b"\x1b[200~one\rtwo\x1b[201~".split_at(cut);
+        let mut out = with_pauses(&mut d, &[head], 1);
+        d.feed(tail, &mut out);
+        d.flush(&mut out);
+        let keys = out.iter().filter(|i| matches!(i, Input::Key(_))).count();
+        assert!(keys <= 1, "the Escape at most, cut at {cut}: {}", shown(&out));
+        assert!(whole.iter().all(|w| out.contains(w)), "cut at {cut}: {}", shown(&out));
+    }
+}
+
+#[test]
+fn a_key_after_alt_and_a_key_is_kept() {
+    for (alt, key) in [(']', '1'), ('[', '?'), ('[', '1'), ('P', '1'), ('_', 'G')] {
+        let mut d = answered();
+        let parts = [format!("\x1b{alt}"), key.to_string()];
+        let out = with_pauses(&mut d, &[parts[0].as_bytes(), parts[1].as_bytes()], 1);
+        assert!(shown(&out).ends_with(&format!(" {key}")), "alt-{alt} {key}: {}", shown(&out));
+    }
+}
+
+#[test]
+fn what_a_person_types_after_an_escape_is_theirs() {
+    for typed in
+        ["[", "]", "P", "_", "[1] see", "]]", "PS: x", "_G", "[?", "[I", "[O", "]11", "k", "11;", "?62", "c"]
+    {
+        for mut d in [Decoder::default(), answered()] {
+            let mut out = with_pauses(&mut d, &[b"\x1b"], 1);
+            assert_eq!(shown(&out), "esc", "it acts at once");
+            for key in typed.bytes() {
+                out.extend(with_pauses(&mut d, &[&[key]], 1));
+            }
+            let mut kept = String::new();
+            characters(&out).iter().for_each(|c| kept.push_str(if c == "space" { " " } else { c }));
+            assert_eq!(kept, typed, "{}", shown(&out));
+        }
+    }
+    // A reply that never ends holds no key back for long, and no Escape.
+    let mut d = answered();
+    let mut out = with_pauses(&mut d, &[b"\x1b]11;rgb:12"], 1);
+    d.feed(b"\x1b", &mut out);
+    assert_eq!(d.waiting(), DecoderWait::Escape);
+    d.flush(&mut out);
+    assert_eq!(shown(&out), "esc");
+    let out = with_pauses(&mut d, &[b"\x1b[A", b"a", b"b"], 2);
+    assert_eq!(shown(&out), "up a b");
+}
+
 #[test]
 fn only_a_lone_escape_waits_shortly() {
     let waiting = |b: &[u8]| {

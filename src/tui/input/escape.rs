@@ -27,6 +27,8 @@ pub enum EscapeStep {
     Line,
     /// Stop the running turn.
     Stop,
+    /// Ask whether the agents that go on after the turn was stopped are ended.
+    Agents,
     /// First of two on idle and empty: nothing but "again to rewind".
     Arm,
     /// Second of two: open rewind.
@@ -49,6 +51,7 @@ impl EscapeStep {
             Self::Home => "back to main",
             Self::Line => "end command",
             Self::Stop => "stop",
+            Self::Agents => "end agents",
             Self::Rewind => "rewind",
             Self::Arm | Self::Nothing => return None,
         })
@@ -57,6 +60,9 @@ impl EscapeStep {
 
 /// Time within which the second Escape counts.
 pub const DOUBLE: Duration = Duration::from_millis(600);
+
+/// Time after a stop within which Escape asks about the agents that go on.
+pub const AGENTS: Duration = Duration::from_secs(5);
 
 /// What the choice of a step needs to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +80,8 @@ pub struct EscapeContext {
     /// A line of the person's own (`!`) runs or waits.
     pub line: bool,
     pub running: bool,
+    /// The turn was stopped a moment ago, and agents go on.
+    pub agents: bool,
     /// The composer holds no draft.
     pub empty: bool,
     /// The first of two Escapes was pressed within [`DOUBLE`].
@@ -102,6 +110,9 @@ pub fn step(s: &EscapeContext) -> EscapeStep {
     }
     if s.running {
         return EscapeStep::Stop;
+    }
+    if s.agents {
+        return EscapeStep::Agents;
     }
     if !s.empty {
         return EscapeStep::Nothing;
@@ -151,8 +162,8 @@ mod tests {
             Just(Some(EscapeStep::CopyMode)),
             Just(Some(EscapeStep::VimInsert)),
         ];
-        (any::<[bool; 8]>(), inside).prop_map(
-            |([prefix, layer, pane, child, line, running, empty, armed], inside)| EscapeContext {
+        (any::<[bool; 9]>(), inside).prop_map(
+            |([prefix, layer, pane, child, line, running, agents, empty, armed], inside)| EscapeContext {
                 prefix,
                 inside,
                 layer,
@@ -160,6 +171,7 @@ mod tests {
                 child,
                 line,
                 running,
+                agents,
                 empty,
                 armed,
             },
@@ -182,6 +194,7 @@ mod tests {
             EscapeStep::Home => n.child = false,
             EscapeStep::Line => n.line = false,
             EscapeStep::Stop => n.running = false,
+            EscapeStep::Agents => n.agents = false,
             EscapeStep::Arm => n.armed = true,
             EscapeStep::Rewind | EscapeStep::Nothing => {}
         }
@@ -190,7 +203,7 @@ mod tests {
 
     /// How many things are open.
     fn height(s: &EscapeContext) -> usize {
-        [s.prefix, s.inside.is_some(), s.layer, s.pane, s.child, s.line, s.running]
+        [s.prefix, s.inside.is_some(), s.layer, s.pane, s.child, s.line, s.running, s.agents]
             .iter()
             .filter(|b| **b)
             .count()
@@ -215,7 +228,7 @@ mod tests {
         fn enough_escapes_lead_home_and_inner_things_go_first(s in standing()) {
             let mut now = s;
             let mut last = None;
-            for _ in 0..8 {
+            for _ in 0..9 {
                 if height(&now) == 0 {
                     break;
                 }

@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::app::decisions::decides;
 use crate::app::state::Owner;
 use crate::input::burst::KeyUse;
+use crate::input::dropped;
 use crate::keymap::action::Action;
 use crate::keymap::{Chord, Keymap, Lookup, show};
 use crate::panel::composer::Composer;
@@ -175,9 +176,9 @@ impl App {
             Owner::View(view) => view == View::Composer,
             top => self.status_of(top).is_some_and(|s| s.question.is_some() && s.letters != Letters::Write),
         };
-        // A long one is a block: all of it, not all but its begin.
+        // A long one is a block, and the path of a picture is a picture: all of it, not all but its begin.
         let whole = typed.clone() + text;
-        let block = composing && !typed.is_empty() && is_block(&whole);
+        let block = composing && !typed.is_empty() && (is_block(&whole) || dropped::paths(&whole).is_some());
         let request = Box::new(ComposerRequest::TakeBack(typed));
         let taken = block
             && matches!(

@@ -4,11 +4,13 @@
 //! [`Decoder`] is pure. [`reader`] feeds it.
 
 pub(crate) mod burst;
+pub(crate) mod dropped;
 pub mod escape;
 pub(crate) mod keying;
 pub(crate) mod mouse;
 
 mod csi;
+mod cut;
 mod keys;
 mod paste;
 pub(crate) mod reader;
@@ -84,6 +86,10 @@ pub struct Decoder {
     paste: paste::Paste,
     /// Swallowing an answer (OSC, DCS, APC) that was too long to keep.
     skip: bool,
+    /// The beginning of a reply that was given up.
+    cut: Option<cut::Cut>,
+    /// The reply that every terminal gives last has come: no other is outstanding.
+    answered: bool,
 }
 
 /// The outcome of looking at the front of the buffer.
@@ -106,8 +112,26 @@ impl Decoder {
             }
             // One by one, so that the start of a paste hands the rest over without copying it twice.
             let (head, rest) = bytes.split_at(1);
-            self.buf.extend_from_slice(head);
             bytes = rest;
+            if self.cut.is_some() {
+                head.iter().for_each(|byte| self.join(*byte, out));
+                continue;
+            }
+            self.buf.extend_from_slice(head);
+            self.run(out);
+        }
+    }
+
+    /// Takes a byte that may belong to a reply whose beginning was given up.
+    fn join(&mut self, byte: u8, out: &mut Vec<Input>) {
+        let Some(cut) = &mut self.cut else { return };
+        let bytes = match cut.push(byte) {
+            cut::Joined::Part => return,
+            cut::Joined::Whole(bytes) | cut::Joined::Other(bytes) => bytes,
+        };
+        self.cut = None;
+        for byte in bytes {
+            self.buf.push(byte);
             self.run(out);
         }
     }
@@ -116,6 +140,10 @@ impl Decoder {
     pub fn waiting(&self) -> DecoderWait {
         if self.paste.open() {
             return DecoderWait::Rest;
+        }
+        if let Some(cut) = &self.cut {
+            let key = cut.held_key(self.answered).is_some() && self.answered;
+            return if key { DecoderWait::Escape } else { DecoderWait::Rest };
         }
         match self.buf.as_slice() {
             [] if self.paste.tail() => DecoderWait::Escape,
@@ -132,8 +160,16 @@ impl Decoder {
             self.paste.stale(out);
             return;
         }
+        if let Some(cut) = &mut self.cut {
+            let key = cut.rest(self.answered);
+            let meant = |byte| if byte == 0x1b { keys::control(byte) } else { keys::plain(byte) };
+            out.extend(key.map(|byte| Input::Key(meant(byte))));
+            self.cut.take_if(|cut| cut.is_over(!self.answered));
+            return;
+        }
         let left = std::mem::take(&mut self.buf);
         self.skip = false;
+        self.cut = cut::Cut::of(&left);
         let alone = match left.as_slice() {
             [0x1b] => Some(keys::key(KeyCode::Esc, KeyModifiers::empty())),
             // Alt and a key that could also have begun a sequence.
@@ -166,6 +202,7 @@ impl Decoder {
                         Some(Input::Key(k)) if self.paste.tail() && paste::is_text(&k) => self.paste.add(&k),
                         Some(other) => {
                             self.paste.end_tail(out);
+                            self.answered |= matches!(other, Input::Fact(TerminalFact::Attributes { .. }));
                             out.push(other);
                         }
                         None => {}

@@ -234,6 +234,15 @@ impl Model {
     pub fn main_runs(&self) -> bool {
         if self.shown.is_some() { self.home.turn.running } else { self.agent.turn.running }
     }
+
+    /// Returns true if the main agent's turn waits for agents that it started.
+    pub fn main_waits_for_agents(&self) -> bool {
+        let waited = |a: &AgentView| {
+            let foreground = a.child.as_ref().is_some_and(|c| !c.background);
+            foreground && a.state.at_work() && a.parent.as_ref().is_some_and(AgentId::is_main)
+        };
+        self.crew.agents.iter().any(waited)
+    }
 }
 
 /// Reported for any agent, and shown whichever agent is on the screen.

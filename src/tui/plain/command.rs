@@ -29,7 +29,10 @@ pub(super) const ALL: &[PlainCommand] = &[
     PlainCommand {
         name: "stop",
         help: "stop the running turn",
-        run: |p, _| send(p, CommandBody::Turn(TurnCommand::Interrupt { hard: false })),
+        run: |p, _| {
+            p.stop_turn(false);
+            Ok(())
+        },
     },
     PlainCommand {
         name: "kill",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tiller_protocol::command::{Query, SessionCommand, TurnCommand};
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandBody, CommandId, Event, EventBody};
+use tiller_protocol::{AgentCommand, CommandBody, CommandId, Event, EventBody};
 
 use super::Plain;
 use crate::app::ui::Exit;
@@ -39,12 +39,20 @@ impl Plain {
         }
         if self.model.agent.turn.running {
             self.say(if again { "Killing." } else { "Stopping. Press Ctrl-C again to kill its commands." });
-            return self.send(CommandBody::Turn(TurnCommand::Interrupt { hard: again }));
+            return self.stop_turn(again);
         }
         if again {
             return self.quit();
         }
         self.say("The line is cleared. Press Ctrl-C again to quit.");
+    }
+
+    /// Stops the turn; `hard`: with its commands, and with the agents that it waits for, which otherwise go on.
+    pub(crate) fn stop_turn(&mut self, hard: bool) {
+        if !hard && self.model.main_waits_for_agents() {
+            self.send(CommandBody::Agent(AgentCommand::BackgroundAll));
+        }
+        self.send(CommandBody::Turn(TurnCommand::Interrupt { hard }));
     }
 
     /// Quits, but asks first when something runs.

@@ -49,6 +49,20 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
     })
 }
 
+/// Gives the focus to the composer when the screen is too small for the view that has it: keys act on nothing that the
+/// frame does not show. `notices`: lines of the notice bar.
+pub(crate) fn settle_focus(app: &mut App, notices: usize) {
+    let focus = app.screen.focus;
+    if focus == View::Composer {
+        return;
+    }
+    let request = layout_request::request(app, app.screen.size, notices as u16);
+    if !layout::layout(&request).shows(focus) {
+        app.focus_composer();
+        app.screen.main = View::Conversation;
+    }
+}
+
 /// Why it cannot be done now.
 pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
     Some(match action.0 {
@@ -152,7 +166,7 @@ fn zoom(app: &mut App, up: bool) -> Vec<Effect> {
 
 fn rail(app: &mut App) -> Vec<Effect> {
     app.screen.rail = !app.screen.rail;
-    let gone = app.screen.areas.as_ref().is_some_and(|a| a.rail.iter().any(|p| p.view == app.screen.focus));
+    let gone = is_at_side(app);
     if gone && !app.screen.rail { vec![Effect::Focus(View::Composer)] } else { Vec::new() }
 }
 
@@ -207,8 +221,14 @@ fn next_layout(app: &mut App) -> Vec<Effect> {
     app.screen.half = next == Preset::Half;
     app.screen.rail = next != Preset::Alone;
     app.say(format!("Layout: {}", next.word()));
-    let gone = app.screen.areas.as_ref().is_some_and(|a| a.rail.iter().any(|p| p.view == app.screen.focus));
+    let gone = is_at_side(app);
     if gone && !app.screen.rail { vec![Effect::Focus(View::Composer)] } else { Vec::new() }
+}
+
+/// The view with the focus lies in a panel at a side.
+fn is_at_side(app: &App) -> bool {
+    let sides = app.screen.areas.iter().flat_map(|a| a.tree.iter().chain(&a.rail));
+    sides.into_iter().any(|p| p.view == app.screen.focus)
 }
 
 fn reset(app: &mut App) -> Vec<Effect> {
@@ -217,6 +237,10 @@ fn reset(app: &mut App) -> Vec<Effect> {
     app.screen.half = false;
     vec![Effect::Focus(View::Composer)]
 }
+
+#[cfg(test)]
+#[path = "focus_tests.rs"]
+mod focus_tests;
 
 #[cfg(test)]
 mod tests {

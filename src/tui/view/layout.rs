@@ -142,6 +142,12 @@ impl Areas {
         self.parts().find(|p| p.view == view && p.inner.area() > 0)
     }
 
+    /// The frame draws `view`.
+    pub fn shows(&self, view: View) -> bool {
+        // A screen that is too small has a notice in the place of the main view.
+        (self.class > SizeClass::Tiny || view == View::Composer) && self.part(view).is_some()
+    }
+
     /// What the part lies on: a band or the ground of the screen.
     pub(crate) fn surface(&self, part: &ViewArea) -> Role {
         let on_band = part.view == View::Composer || self.bands.iter().any(|b| b.intersects(part.inner));
@@ -180,8 +186,18 @@ const EXPLAINED: u16 = 3;
 /// Columns of the composer at most while it stands in the middle.
 const START: u16 = 96;
 
-/// Lays out.
+/// Lays out. The view with the focus is shown: in the main part where there is no room for it at a side. Only on a screen
+/// that is too small for any view it is not.
 pub fn layout(w: &LayoutRequest) -> Areas {
+    let areas = divided(w);
+    if areas.shows(w.focus) {
+        return areas;
+    }
+    let alone = divided(&LayoutRequest { main: w.focus, ..w.clone() });
+    if alone.shows(w.focus) { alone } else { areas }
+}
+
+fn divided(w: &LayoutRequest) -> Areas {
     let s = w.screen;
     let class = SizeClass::of(s.width, s.height);
     match class {

@@ -71,6 +71,10 @@ impl App {
         }
         let slices = self.model.revisions();
         self.count_views(buf.area, &slices);
+        if self.screen.focus != View::Composer {
+            let notices = self.notice_lines(buf.area).len();
+            arrange::settle_focus(self, notices);
+        }
         match changes::draw(self, &slices, buf) {
             Some(cursor) => cursor,
             None => self.draw_everything(&slices, buf),
@@ -306,6 +310,7 @@ impl App {
         }
         // The footer says "again" no longer than it is true.
         all.push(self.keys.escape.map(|t| t + crate::input::escape::DOUBLE).filter(|t| *t > now));
+        all.push(self.outside.stop.map(|t| t + crate::input::escape::AGENTS).filter(|t| *t > now));
         all.push(self.model.questions.deadlines.values().min().copied());
         if self.model.agent.turn.retry.is_some() {
             all.push(Some(now + Duration::from_secs(1)));

@@ -208,6 +208,48 @@ async fn cancel_retry_raise_and_background() {
     rig.quit().await;
 }
 
+/// Seen: one stop of the turn interrupted each agent that it waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agents_that_were_moved_to_the_background_outlive_the_stop_of_the_turn() {
+    agents_outlive(|rig| {
+        rig.send(to(AgentCommand::BackgroundAll));
+        rig.send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agents_outlive_a_message_that_stops_the_turn() {
+    agents_outlive(|rig| {
+        rig.submit_as(Message::text("look here"), SendMode::Now);
+    })
+    .await;
+}
+
+async fn agents_outlive(stop: impl FnOnce(&mut Rig)) {
+    let place = Place::new();
+    let fake = Fake::with(move |_, r| match first(r).as_str() {
+        "go" if result(r).is_none() => delegate(json!([{"goal": "rain"}, {"goal": "sun"}])),
+        _ => vec![Step::Hang],
+    });
+    let mut rig = place.start(&fake).await;
+    rig.submit("go");
+    state(&mut rig, "main/a1", AgentState::Running).await;
+    fake.requested(3).await;
+    stop(&mut rig);
+    let (status, ..) = rig.finished().await;
+    assert_eq!(status, TurnStatus::Interrupted);
+    // They work on, and are ended by the person's command alone.
+    rig.send(to(AgentCommand::CancelAll));
+    let ended = |e: &tiller_protocol::Event| row(e).filter(|v| !v.id.is_main() && !v.state.at_work());
+    for _ in 0..2 {
+        let view = rig.until_of("an end", ended).await;
+        assert_eq!(view.state, AgentState::Cancelled, "it was not interrupted before: {view:?}");
+        assert!(view.child.unwrap().background);
+    }
+    rig.quit().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_of_agents_wait_in_one_queue_and_hold_nobody_else_up() {
     let place = Place::new();

@@ -196,6 +196,26 @@ fn a_reply_that_was_cut_at_its_limit_says_so() {
     assert_eq!(client.turn(&session, "one"), "max_tokens");
 }
 
+/// Seen: the answer to `/compact` never came.
+#[test]
+fn compacting_returns_when_it_is_done_and_when_there_is_nothing_to_do() {
+    let server = ScriptServer::with(move |_, _| says(&"Many words were said about it. ".repeat(40)));
+    let place = Place::anthropic(&server);
+    let mut client = Client::ready(&place, &[]);
+    let session = client.session(&place);
+    assert_eq!(client.turn(&session, "/compact"), "end_turn", "nothing was said yet");
+    for n in 0..6 {
+        assert_eq!(
+            client.turn(&session, &format!("{n} {}", "a question of some length? ".repeat(60))),
+            "end_turn"
+        );
+    }
+    assert_eq!(client.turn(&session, "/compact keep the numbers"), "end_turn");
+    let thought = client.text(&session, "agent_thought_chunk");
+    assert!(thought.contains("The conversation was compacted"), "{thought}");
+    assert_eq!(client.turn(&session, "and now?"), "end_turn", "the session goes on");
+}
+
 #[test]
 fn commands_are_offered_and_work() {
     let server = ScriptServer::start([says("One."), says("It was about one.")]);

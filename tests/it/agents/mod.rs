@@ -9,5 +9,6 @@ pub(crate) mod panel_keys;
 pub(crate) mod reuse;
 pub(crate) mod secrets;
 pub(crate) mod spawn;
+pub(crate) mod stop_and_focus;
 pub(crate) mod terminal_pane;
 pub(crate) mod workflows;

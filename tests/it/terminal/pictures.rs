@@ -144,3 +144,57 @@ fn a_key_opens_the_picture_with_the_systems_program() {
     wait("the copy alone", || matches!(&found()[..], [name] if name.ends_with(".png.gz")));
     term.keys("q");
 }
+
+/// Seen: a reply that is cut behind its Escape stood in the composer.
+#[test]
+fn a_reply_that_comes_in_two_parts_is_no_text() {
+    let replies =
+        ["\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\", "\x1bP1$r0;48:2::1:2:3m\x1b\\", KITTY, "\x1b[?2026;2$y", PLAIN];
+    // One of them is cut: each lone Escape is a key, and two open the session tree.
+    for cut in 0..replies.len() {
+        let (cols, rows) = [(118, 25), (80, 24)][cut % 2];
+        let server = ScriptServer::start([says("Yes.")]);
+        let place = Place::anthropic(&server);
+        let mut term = place.term(&[], cols, rows);
+        wait("the last question", || raw(&term).contains("\x1b[?u\x1b[c"));
+        for (n, reply) in replies.iter().enumerate() {
+            let (escape, rest) = reply.split_at(1);
+            term.bytes(escape.as_bytes());
+            if n == cut {
+                // Longer than a lone Escape is waited for.
+                crate::common::let_pass(std::time::Duration::from_millis(150));
+            }
+            term.bytes(rest.as_bytes());
+        }
+        idle(&term);
+        crate::screen::type_in(&mut term, "hello");
+        term.wait_text("hello");
+        let screen = term.screen();
+        for part in ["rgb", "1e1e", "7417", "2026", "62;", "48:2", "$"] {
+            assert!(!screen.contains(part), "{part}: {screen}");
+        }
+    }
+}
+
+#[test]
+fn dropped_pictures_reach_the_model() {
+    for (cols, rows) in [(118, 25), (80, 24)] {
+        let server = ScriptServer::start([says("Two pictures.")]);
+        let place = Place::anthropic(&server);
+        let outside = tempfile::tempdir().unwrap();
+        let path = |name: &str| outside.path().join(name).display().to_string();
+        for name in ["a b.png", "c.png"] {
+            std::fs::write(path(name), STANDARD.decode(PNG).unwrap()).unwrap();
+        }
+        let mut term = place.term(&[], cols, rows);
+        idle(&term);
+        crate::screen::type_in(&mut term, "what is this ");
+        term.keys(&format!("\x1b[200~'{}' {}\x1b[201~", path("a b.png"), path("c.png")));
+        term.wait_text("[image 2: 4x4");
+        term.keys("\r");
+        term.wait_text("Two pictures.");
+        let sent = server.requests()[0].json()["messages"].to_string();
+        assert_eq!(sent.matches("image/png").count(), 2, "{sent}");
+        assert!(!sent.contains("a b.png"), "{sent}");
+    }
+}

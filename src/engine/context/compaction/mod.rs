@@ -240,7 +240,8 @@ pub(crate) fn compacted(core: &mut Core, done: CompactionResult) {
             if let Some(learnings) = &core.services.user.learnings {
                 learnings.forget(core.session.id);
             }
-            put_compaction(core, summary, done.focus, &plan, &done.prefix, done.taint);
+            let cause = done.client.map(|(_, cause)| cause);
+            put_compaction(core, cause, (summary, done.focus), &plan, &done.prefix, done.taint);
             condense::with_model(core);
             Ok(())
         }
@@ -278,16 +279,18 @@ fn with_compaction_over(core: &mut Core, result: Result<(), Notice>) {
     core.feed(Input::Compacted(result));
 }
 
-/// Adds summary, new prefix and todo list in one commit. The old path stays in the tree.
+/// Adds summary, new prefix and todo list in one commit. The old path stays in the tree. `cause`: the command that
+/// requested it, whose client waits for the event.
 fn put_compaction(
     core: &mut Core,
-    summary: String,
-    focus: Option<String>,
+    cause: Option<tiller_protocol::CommandId>,
+    (summary, focus): (String, Option<String>),
     plan: &Plan,
     prefix: &(String, Vec<LayerCost>),
     taint: Taint,
 ) {
-    let scope = core.scope();
+    let mut scope = core.scope();
+    scope.cause = cause.or(scope.cause);
     let tokens_after = plan.tokens_kept + tokens::of_text(&summary);
     let (tokens_before, kept_from) = (plan.tokens_before, plan.kept_from);
     let before = core.session.head.id;
@@ -320,12 +323,13 @@ fn put_compaction(
         entries.push(core.session.grow(&core.services, body));
     }
     events.extend(entries[1..].iter().map(|e| (scope.clone(), added(e))));
+    let cause = scope.cause;
     events.push((scope, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
     // The model no longer sees what it read, but those files still count as read.
     core.session.trim();
     let change = OpChange::Compaction { name: core.session.head.name.clone(), before, after: entry };
     let mut append = core.append().entries(entries);
-    append.op = Some(change::op(core, core.session.id, core.scope().cause, "compact", change));
+    append.op = Some(change::op(core, core.session.id, cause, "compact", change));
     core.save(append, events, Then::Nothing);
 }
 

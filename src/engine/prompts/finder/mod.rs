@@ -3,6 +3,7 @@
 
 pub(crate) mod symbols;
 
+use base64::Engine as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,6 +13,7 @@ use tiller_protocol::view::MentionKind;
 use tiller_protocol::view::Mention;
 use tokio::sync::Mutex;
 
+use crate::context::{mentions, tokens};
 use crate::lock::lock;
 use symbols::Symbol;
 
@@ -19,6 +21,10 @@ use symbols::Symbol;
 const FILES: usize = 200_000;
 /// Bytes of a preview.
 const PREVIEW: usize = 2_000;
+/// Bytes of a picture that are read for its size: before the size, a photograph may have a small picture of itself.
+const HEADER: u64 = 96 << 10;
+/// Endings of pictures that a message can hold.
+const PICTURES: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 /// How long the result of a walk is used.
 const FRESH: Duration = Duration::from_secs(5);
 /// Names between two checks whether the query is still current.
@@ -220,11 +226,26 @@ pub(crate) fn mention(root: &Path, name: String, dir: bool, first: bool) -> Ment
     }
     Mention {
         kind: if dir { MentionKind::Folder } else { MentionKind::File },
-        tokens: size.map(|s| s.saturating_mul(2).div_ceil(5)),
+        tokens: size.map(|size| file_tokens(&full, size)),
         name,
         size,
         preview,
     }
+}
+
+/// Estimated tokens of a file that is attached: of a picture by its pixels, of a text by the bytes that are taken of it.
+fn file_tokens(path: &Path, size: u64) -> u64 {
+    if is_picture(&path.to_string_lossy()) {
+        let head = tiller_fs::beneath::read(path, HEADER).unwrap_or_default();
+        return tokens::of_image(&base64::engine::general_purpose::STANDARD.encode(head));
+    }
+    tokens::of_bytes(size.min(mentions::FILE))
+}
+
+/// The name is that of a picture.
+pub(crate) fn is_picture(name: &str) -> bool {
+    let end = name.rsplit_once('.').map_or("", |(_, end)| end);
+    PICTURES.iter().any(|kind| end.eq_ignore_ascii_case(kind))
 }
 
 #[cfg(test)]
@@ -233,6 +254,23 @@ mod tests {
 
     fn names(found: &[Mention]) -> Vec<&str> {
         found.iter().map(|m| m.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_picture_counts_by_its_pixels_and_a_long_text_by_what_is_taken_of_it() {
+        let tmp = tempfile::tempdir().unwrap();
+        // A picture of 1,200 by 900 pixels in 250 KB, and one without a header.
+        let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x04\xb0\0\0\x03\x84\x08\x02\0\0\0".to_vec();
+        png.resize(250 << 10, 7);
+        std::fs::write(tmp.path().join("Shot.PNG"), &png).unwrap();
+        std::fs::write(tmp.path().join("odd.jpg"), vec![0; 250 << 10]).unwrap();
+        std::fs::write(tmp.path().join("log.txt"), vec![b'x'; 900 << 10]).unwrap();
+        let of = |name: &str| mention(tmp.path(), name.into(), false, false);
+        assert_eq!((of("Shot.PNG").size, of("Shot.PNG").tokens), (Some(250 << 10), Some(1_440)));
+        assert_eq!(of("odd.jpg").tokens, Some(1_500));
+        assert_eq!(of("log.txt").tokens, Some((100 << 10) * 2 / 5));
+        let huge = tokens::of_pixels(8000, 8000);
+        assert!(huge < 2_000 && tokens::of_pixels(200, 200) == 54 && tokens::of_pixels(1, 1) == 1, "{huge}");
     }
 
     #[tokio::test]

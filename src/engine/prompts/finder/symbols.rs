@@ -87,7 +87,7 @@ impl Symbol {
             kind: MentionKind::Described(format!("{} {}", self.kind, self.name)),
             name: format!("{}:{}-{}", self.path, self.lines.0, self.lines.1),
             size: Some(self.bytes),
-            tokens: Some(self.bytes.saturating_mul(2).div_ceil(5)),
+            tokens: Some(crate::context::tokens::of_bytes(self.bytes)),
             preview: self.preview.clone(),
         }
     }

@@ -133,14 +133,35 @@ pub(super) fn unknown_dependencies<'t>(task: &'t Task, tasks: &[Task]) -> Vec<&'
     task.depends_on.iter().filter(|d| !known(d)).collect()
 }
 
-/// A cycle of dependencies, as `a -> b -> a`. Names must be unique and dependencies must exist.
-pub(super) fn dependency_cycle(tasks: &[Task]) -> Option<String> {
+/// Each cycle of dependencies, as `a -> b -> a`, with the index of its first task. Dependencies that do not exist are left out.
+pub(super) fn dependency_cycles(tasks: &[Task]) -> Vec<(usize, String)> {
     let names: HashMap<String, usize> = tasks.iter().enumerate().map(|(at, t)| (t.name(at), at)).collect();
-    cycle(tasks, &names)
+    let mut tasks = tasks.to_vec();
+    // Names that do not exist are errors of their own.
+    tasks.iter_mut().for_each(|t| t.depends_on.retain(|d| names.contains_key(d)));
+    let mut found = Vec::new();
+    while found.len() < MOST
+        && let Some(way) = circle(&tasks, &names)
+    {
+        let words: Vec<String> = way.iter().chain(way.first()).map(|at| tasks[*at].name(*at)).collect();
+        found.extend(way.first().map(|at| (*at, words.join(" -> "))));
+        // What is left without the dependency that closes it may have another one.
+        if let (Some(first), Some(last)) = (way.first(), way.last()) {
+            tasks[*last].depends_on.retain(|d| names[d] != *first);
+        }
+    }
+    found
 }
 
-/// As [`dependency_cycle`]. `names`: the index of each name.
+/// The names of tasks that depend on each other. `names`: the index of each name.
 fn cycle(tasks: &[Task], names: &HashMap<String, usize>) -> Option<String> {
+    let way = circle(tasks, names)?;
+    let words: Vec<String> = way.iter().chain(way.first()).map(|at| tasks[*at].name(*at)).collect();
+    Some(words.join(" -> "))
+}
+
+/// Tasks that depend on each other, each on the next one and the last on the first; `None`: there are none.
+fn circle(tasks: &[Task], names: &HashMap<String, usize>) -> Option<Vec<usize>> {
     // Tasks without remaining dependencies are removed until nothing changes; what remains contains a cycle.
     let mut left: Vec<usize> = (0..tasks.len()).collect();
     loop {
@@ -162,6 +183,5 @@ fn cycle(tasks: &[Task], names: &HashMap<String, usize>) -> Option<String> {
         at = tasks[at].depends_on.iter().map(|d| names[d]).find(|d| left.contains(d))?;
     }
     let start = way.iter().position(|w| *w == at)?;
-    let names: Vec<String> = way[start..].iter().chain([&at]).map(|w| tasks[*w].name(*w)).collect();
-    Some(names.join(" -> "))
+    Some(way.split_off(start))
 }

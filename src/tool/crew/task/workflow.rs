@@ -29,13 +29,15 @@ pub struct NameCheck<'a> {
     pub model: &'a dyn Fn(&str) -> Option<String>,
     /// A tool or a set of tools.
     pub tool: &'a dyn Fn(&str) -> Option<String>,
+    /// A terminal of the settings, or `local`.
+    pub terminal: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl NameCheck<'_> {
     /// Accepts every name; the engine checks them later.
     pub fn accept_all() -> Self {
         let any = &|_: &str| -> Option<String> { None };
-        Self { role: any, cli: any, skill: any, model: any, tool: any }
+        Self { role: any, cli: any, skill: any, model: any, tool: any, terminal: any }
     }
 }
 
@@ -54,8 +56,6 @@ impl Workflow {
     /// Every error, in the order of the steps; never empty.
     pub fn check(&self, names: &NameCheck<'_>) -> Result<(), Vec<WorkflowError>> {
         let mut errors: Vec<WorkflowError> = Vec::new();
-        // Whether ids are unique and dependencies exist, so that cycles can be searched.
-        let mut resolved = true;
         let mut add = |step, message: String| errors.push(WorkflowError { step, message });
         if self.name.chars().count() > NAME {
             add(None, format!("the name is longer than {NAME} characters"));
@@ -79,7 +79,6 @@ impl Workflow {
                 add(Some(at), message);
             } else if let Some(first) = self.steps[..at].iter().position(|s| s.id == step.id) {
                 let first = first + 1;
-                resolved = false;
                 add(Some(at), format!("two steps have the id {id}: numbers {first} and {}", at + 1));
             }
             let name = step.name(at);
@@ -88,7 +87,6 @@ impl Workflow {
             }
             super::errors_of(step).into_iter().for_each(|why| add(Some(at), format!("step {name}: {why}")));
             for unknown in super::unknown_dependencies(step, &self.steps) {
-                resolved = false;
                 let known: Vec<String> = self.steps.iter().enumerate().map(|(n, s)| s.name(n)).collect();
                 let known = known.join(", ");
                 add(
@@ -97,18 +95,16 @@ impl Workflow {
                 );
             }
         }
-        if resolved && let Some(way) = super::dependency_cycle(&self.steps) {
-            errors.push(WorkflowError {
-                step: None,
-                message: format!("these steps depend on each other: {way}"),
-            });
+        for (at, way) in super::dependency_cycles(&self.steps) {
+            let message = format!("these steps depend on each other: {way}");
+            errors.push(WorkflowError { step: Some(at), message });
         }
         errors.extend(self.unknown_names(names));
         errors.sort_by_key(|w| w.step);
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Unknown roles, skills, tools and models, and missing programs.
+    /// Unknown roles, skills, tools, terminals and models, and missing programs.
     fn unknown_names(&self, names: &NameCheck<'_>) -> Vec<WorkflowError> {
         let mut errors = Vec::new();
         for (at, step) in self.steps.iter().enumerate() {
@@ -120,6 +116,7 @@ impl Workflow {
             let said = said.chain(clis.into_iter().flatten().filter_map(|c| (names.cli)(c)));
             let said = said.chain(step.brief.skills.iter().filter_map(|s| (names.skill)(s)));
             let said = said.chain(step.brief.tools.iter().filter_map(|t| (names.tool)(t)));
+            let said = said.chain(step.brief.terminal.iter().filter_map(|t| (names.terminal)(t)));
             // Model names of an external program are its own.
             let own = step.brief.model.as_deref().filter(|_| step.brief.cli.is_none());
             let reviewers = review.filter(|r| r.cli.is_none()).and_then(|r| r.model.as_deref());

@@ -12,6 +12,7 @@ fn wrong(steps: Value) -> Vec<(Option<usize>, String)> {
         cli: &|name| (name != "claude").then(|| format!("{name} is not installed")),
         model: &|name| (!name.starts_with("ours/")).then(|| format!("there is no model `{name}`")),
         tool: &|name| (name != "read").then(|| format!("there is no tool `{name}`")),
+        terminal: &|name| (name != "local").then(|| format!("there is no terminal `{name}`")),
     };
     let wrong = flow.check(&known).err().unwrap_or_default();
     wrong.into_iter().map(|w| (w.step, w.message)).collect()
@@ -35,7 +36,8 @@ fn each_mistake_names_its_step() {
             Some(1),
             "depends on c, which does not exist",
         ),
-        (json!([step("a", json!(["b"])), step("b", json!(["a"]))]), None, "a -> b -> a"),
+        (json!([step("a", json!(["b"])), step("b", json!(["a"]))]), Some(0), "a -> b -> a"),
+        (json!([{"id": "a", "goal": "g", "terminal": "box"}]), Some(0), "step a: there is no terminal `box`"),
         (json!([{"id": "a", "goal": "g", "agent": "codr"}]), Some(0), "step a: there is no agent `codr`"),
         (json!([{"id": "a", "goal": "g", "cli": "codex"}]), Some(0), "step a: codex is not installed"),
         (
@@ -88,6 +90,47 @@ fn everything_is_found_at_once() {
         assert!(said.iter().any(|(step, said)| *step == Some(at) && said.contains(why)), "{why}: {said:?}");
     }
     assert_eq!(said.len(), 9, "{said:?}");
+}
+
+#[test]
+fn every_cycle_is_named_by_its_steps_beside_other_faults() {
+    let step = |id: &str, needs: Value| json!({"id": id, "goal": "g", "needs": needs});
+    let steps = json!([
+        step("a", json!(["b", "gone"])),
+        step("b", json!(["c"])),
+        step("c", json!(["a"])),
+        step("self", json!(["self"])),
+        step("free", json!([])),
+        step("free", json!(["x", "y"])),
+        step("x", json!(["y"])),
+        step("y", json!(["x"])),
+    ]);
+    let said = wrong(steps);
+    for (at, why) in [
+        (0, "depends on gone"),
+        (0, "a -> b -> c -> a"),
+        (3, "self -> self"),
+        (5, "two steps have the id free"),
+        (6, "x -> y -> x"),
+    ] {
+        assert!(said.iter().any(|(step, said)| *step == Some(at) && said.contains(why)), "{why}: {said:?}");
+    }
+    assert_eq!(said.len(), 5, "{said:?}");
+}
+
+#[test]
+fn cycles_that_share_a_step_are_all_named() {
+    let step = |id: &str, needs: Value| json!({"id": id, "goal": "g", "needs": needs});
+    let said =
+        wrong(json!([step("a", json!(["b", "c"])), step("b", json!(["a"])), step("c", json!(["a"])),]));
+    for way in ["a -> b -> a", "a -> c -> a"] {
+        assert!(said.iter().any(|(_, said)| said.contains(way)), "{way}: {said:?}");
+    }
+    assert_eq!(said.len(), 2, "{said:?}");
+    // A file with thousands of them names some.
+    let all: Vec<String> = (0..40).map(|n| format!("s{n}")).collect();
+    let said = wrong(json!(all.iter().map(|id| step(id, json!(all))).collect::<Vec<_>>()));
+    assert_eq!(said.len(), super::super::MOST, "{said:?}");
 }
 
 #[test]

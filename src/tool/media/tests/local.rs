@@ -45,6 +45,24 @@ async fn mermaid_is_drawn_as_text_without_a_renderer() {
 }
 
 #[tokio::test]
+async fn mermaid_draws_with_the_chromium_that_is_known() {
+    let b = Bench::new();
+    let args = json!({"kind": "mermaid", "source": "graph LR; A-->B", "path": "a.svg"});
+    let shows = "echo \"<svg>$*\" > out.svg; cat puppeteer.json >> out.svg 2>/dev/null; exit 0";
+    let renderers = Renderers { mmdc: script(&b, shows), ..Renderers::default() };
+    let known = Renderers { chromium: Some("/opt/chrome/chrome".into()), ..renderers.clone() };
+    b.call(local(known, "render_diagram"), args.clone()).await.unwrap();
+    let told = std::fs::read_to_string(b.root.join("a.svg")).unwrap();
+    assert!(
+        told.contains("-p puppeteer.json") && told.contains("\"executablePath\":\"/opt/chrome/chrome\""),
+        "{told}"
+    );
+    b.call(local(renderers, "render_diagram"), args).await.unwrap();
+    let told = std::fs::read_to_string(b.root.join("a.svg")).unwrap();
+    assert!(!told.contains("puppeteer"), "{told}");
+}
+
+#[tokio::test]
 async fn without_a_renderer_the_error_says_what_to_install() {
     let b = Bench::new();
     b.file("a.md", "# A");

@@ -16,8 +16,8 @@ use crate::shell::processes::proc_fs;
 
 /// The kinds: each is a word of the folder's name.
 const KINDS: &[&str] = &[
-    "browser", "code", "document", "draw", "meet", "pack", "plugin", "probe", "sandbox", "scratch", "sh",
-    "skill", "try",
+    "browser", "careful", "code", "document", "draw", "meet", "pack", "plugin", "probe", "sandbox",
+    "scratch", "sh", "skill", "try",
 ];
 /// Entries of the temporary folder that are looked at.
 const MOST: usize = 20_000;
@@ -44,6 +44,12 @@ pub fn make_in(kind: &str, place: &Path) -> std::io::Result<TempDir> {
         .prefix(&format!("tiller-{kind}-{}-{start}-{space}-", std::process::id()))
         .permissions(std::fs::Permissions::from_mode(0o700))
         .tempdir_in(place)
+}
+
+/// Removes what killed processes left in the temporary folder, beside what this one does. Call it at the start of a
+/// program that works for longer.
+pub fn sweep_at_start() {
+    sweep_once(&tempfile::env::temp_dir());
 }
 
 /// The first in a process looks for old ones as well, beside what it does.

@@ -244,8 +244,8 @@ impl Loop {
         self.pacing.wait(self.clock.mono())
     }
 
-    pub(crate) fn take(&mut self, msg: Msg) {
-        match &msg {
+    pub(crate) fn take(&mut self, mut msg: Msg) {
+        match &mut msg {
             Msg::Input(Input::Key(_) | Input::Paste(_) | Input::Burst { .. } | Input::Mouse(_)) => {
                 self.pacing.hurry()
             }
@@ -253,7 +253,8 @@ impl Loop {
                 self.attached.heard(event);
                 self.pacing.event(is_words(event));
             }
-            Msg::Resize(w, h) => self.resize(*w, *h),
+            // The signal does not say how large the terminal is.
+            Msg::Resize(w, h) => (*w, *h) = self.resize(*w, *h),
             Msg::Signal(SignalMsg::Terminate(HANGUP)) => return self.hang_up(),
             Msg::Output(OutputMsg::Lost) => return self.lost(),
             Msg::Signal(SignalMsg::Terminate(n)) => {
@@ -312,7 +313,7 @@ impl Loop {
         }
     }
 
-    pub(crate) fn resize(&mut self, w: u16, h: u16) {
+    pub(crate) fn resize(&mut self, w: u16, h: u16) -> (u16, u16) {
         // Only the last of many sizes counts; ask for it.
         let (w, h) = self.io.size().unwrap_or((w, h));
         let area = Rect::new(0, 0, w.clamp(1, 4096), h.clamp(1, 4096));
@@ -321,6 +322,7 @@ impl Loop {
             self.buf = Buffer::empty(area);
             self.io.encoder.repaint();
         }
+        (area.width, area.height)
     }
 
     fn draw(&mut self) {

@@ -58,7 +58,7 @@ pub(super) fn what(t: &ToolCell) -> (String, String) {
 
 /// The state as a sign.
 fn mark(t: &ToolCell, cx: &CellCx<'_>) -> (&'static str, Role) {
-    if t.asking {
+    if t.asked.is_some() {
         return (sign::ATTENTION.text(cx.ascii), Role::Waiting);
     }
     match t.state {
@@ -92,7 +92,7 @@ pub(super) fn measure(t: &ToolCell, now: tiller_protocol::Time) -> (String, Stri
         _ => String::new(),
     };
     match t.state {
-        _ if t.asking => ("needs you".into(), String::new()),
+        _ if t.asked.is_some() => ("needs you".into(), String::new()),
         ToolState::Begun => ("preparing".into(), String::new()),
         ToolState::Waiting => ("waiting".into(), String::new()),
         ToolState::Running => {
@@ -146,7 +146,7 @@ pub fn seconds(s: f64) -> String {
 
 /// Whether two calls, one right below the other, share a row: neighbours that look at something, and edits of one file.
 pub(crate) fn joins(above: &ToolCell, below: &ToolCell) -> bool {
-    if above.asking || below.asking || kind(above) != kind(below) {
+    if above.asked.is_some() || below.asked.is_some() || kind(above) != kind(below) {
         return false;
     }
     // A mark stands on the row of its own call.
@@ -213,7 +213,7 @@ pub(super) fn lay(t: &ToolCell, above: &[&ToolCell], cx: &CellCx<'_>) -> CellLay
 /// What stands at the right end of a row: the measure, then the time in a column of its own.
 fn right(calls: &[&ToolCell], narrow: bool, cx: &CellCx<'_>) -> Line {
     let look = Look::of(match calls.last() {
-        Some(t) if t.asking => Role::Waiting,
+        Some(t) if t.asked.is_some() => Role::Waiting,
         Some(t) if matches!(t.state, ToolState::Running) => Role::Running,
         Some(t) if matches!(t.state, ToolState::Done(o) if !o.ok()) => Role::Error,
         _ => Role::Dim,

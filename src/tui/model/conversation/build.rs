@@ -397,7 +397,7 @@ impl Conversation {
         self.asks.clear();
         for ask in &s.asks {
             if let Some(call) = self.call_of(ask) {
-                self.set_asking(&call, true);
+                self.set_asking(s.session.used, &call, true);
                 self.asks.insert(ask.id, call);
             }
         }

@@ -185,8 +185,9 @@ pub struct ToolCell {
     /// Long texts in it are cut.
     pub arguments: Value,
     pub state: ToolState,
-    /// It waits for the person.
-    pub asking: bool,
+    /// Since when it waits for the person; `None`: it does not.
+    pub asked: Option<Time>,
+    /// When it began, later by the time in which it waited for the person.
     pub started: Option<Time>,
     /// When it last reported output.
     pub heard: Option<Time>,
@@ -289,6 +290,18 @@ impl ToolCell {
         self.heard = Some(now);
     }
 
+    /// Notes that it waits for the person, or no longer does: that time is none in which it ran.
+    pub(super) fn ask(&mut self, now: Time, asks: bool) {
+        if asks {
+            self.asked.get_or_insert(now);
+        } else if let Some(asked) = self.asked.take() {
+            let waited = (now.millis() - asked.millis()).max(0);
+            let later = |at: Time| Time((at.millis() + waited).min(now.millis()));
+            self.started = self.started.map(later);
+            self.heard = self.heard.map(later);
+        }
+    }
+
     /// Takes output of the running call.
     pub(super) fn progress(&mut self, now: Time, text: &str) {
         if !matches!(self.state, ToolState::Done(_)) {
@@ -331,7 +344,7 @@ impl ToolCell {
     /// Takes over a result that was built on its own.
     pub(super) fn take_result(&mut self, result: Self) {
         self.state = result.state;
-        self.asking = false;
+        self.asked = None;
         self.output = result.output;
         self.display = result.display;
         self.seconds = result.seconds;
@@ -357,7 +370,7 @@ impl ToolCell {
         display: Option<&Display>,
     ) {
         self.state = ToolState::Done(outcome);
-        self.asking = false;
+        self.asked = None;
         self.seconds = seconds;
         let output = match outcome {
             ToolOutcome::Denied => denied_for_person(output),

@@ -158,7 +158,7 @@ impl Conversation {
         match &event.body {
             EventBody::Turn(e) => self.turn_event(event.time, e),
             EventBody::Tool(e) => self.tool_event(event.time, e),
-            EventBody::Ask(e) => self.ask_event(e),
+            EventBody::Ask(e) => self.ask_event(event.time, e),
             EventBody::State(StateEvent::ModelChanged { model, .. }) => self.model = model.clone(),
             EventBody::State(StateEvent::Receipt { receipt }) => {
                 // What waits is to be seen in the queue.
@@ -259,7 +259,7 @@ impl Conversation {
         }
     }
 
-    fn ask_event(&mut self, e: &AskEvent) {
+    fn ask_event(&mut self, now: Time, e: &AskEvent) {
         let (id, asking) = match e {
             AskEvent::PermissionAsked { ask } | AskEvent::QuestionAsked { ask } => {
                 let Some(call) = self.call_of(ask) else { return };
@@ -273,7 +273,7 @@ impl Conversation {
         };
         let call = if asking { self.asks.get(&id).cloned() } else { self.asks.remove(&id) };
         if let Some(call) = call {
-            self.set_asking(&call, asking);
+            self.set_asking(now, &call, asking);
         }
     }
 
@@ -292,12 +292,12 @@ impl Conversation {
         running.next().is_none().then(|| first.clone())
     }
 
-    fn set_asking(&mut self, call: &str, asking: bool) {
+    fn set_asking(&mut self, now: Time, call: &str, asking: bool) {
         for cell in self.cells.iter_mut().rev() {
             if let Body::Tool(t) = &mut cell.body
                 && t.call_id == call
             {
-                t.asking = asking;
+                t.ask(now, asking);
                 cell.rev += 1;
                 return;
             }

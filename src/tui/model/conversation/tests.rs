@@ -128,7 +128,7 @@ fn a_running_call_that_asks_needs_the_user() {
     }
     let ask = crate::scene::question(1);
     let id = ask.id;
-    let asking = |c: &Conversation| ["a", "b"].map(|id| c.tool(id).unwrap().asking);
+    let asking = |c: &Conversation| ["a", "b"].map(|id| c.tool(id).unwrap().asked.is_some());
     let e = s.event(EventBody::Ask(AskEvent::PermissionAsked { ask }));
     c.apply(&e);
     // The same question again, as after a new connection, is about the same call.
@@ -143,8 +143,16 @@ fn a_running_call_that_asks_needs_the_user() {
         allow: None,
         change: false,
     }));
+    // A minute went by: the time in which the call waited is none in which it ran.
+    let before = c.tool("b").unwrap().started.unwrap();
+    let mut e = e;
+    e.time = tiller_protocol::Time(c.tool("b").unwrap().asked.unwrap().millis() + 60_000);
     c.apply(&e);
     assert_eq!(asking(&c), [false, false]);
+    let after = c.tool("b").unwrap().started.unwrap();
+    assert_eq!(after.millis() - before.millis(), 60_000);
+    let silent = c.tool("b").unwrap().heard.unwrap();
+    assert!(silent >= after, "nor was it silent then");
 }
 
 #[test]

@@ -21,6 +21,10 @@ use crate::panel::{Reply, View};
 /// The second stop within this time goes further.
 const AGAIN: Duration = Duration::from_secs(3);
 
+/// A press so soon after one that ended something is a key that is held, or one too many: it was not meant for what is
+/// selected now. Longer than keyboards wait before a held key repeats.
+const FRESH: Duration = Duration::from_millis(700);
+
 /// A reply with a notice.
 pub(super) fn say(text: impl Into<String>) -> Reply {
     Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)))
@@ -117,6 +121,11 @@ impl Agents {
     fn stop(&mut self, model: &Model) -> Reply {
         let Some(what) = self.chosen().cloned() else { return Reply::done() };
         let soon = |t: Duration| model.mono.saturating_sub(t) < AGAIN;
+        let held = |t: Duration| model.mono.saturating_sub(t) < FRESH;
+        if let Some((_, at, _)) = self.stopped.as_mut().filter(|(_, t, presses)| *presses >= 2 && held(*t)) {
+            *at = model.mono;
+            return Reply::done();
+        }
         let before = self.stopped.as_ref().filter(|(w, t, _)| *w == what && soon(*t)).map_or(0, |s| s.2);
         self.stopped = Some((what.clone(), model.mono, before + 1));
         if before == 0
@@ -133,8 +142,7 @@ impl Agents {
             }
             RowTarget::Flow(_) | RowTarget::Finished | RowTarget::Heading => Reply::done(),
             RowTarget::Agent(id) if id.is_main() && model.main_runs() => {
-                let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: again });
-                Reply::with(Effect::send_to(main, stop))
+                Reply::Done(crate::app::global::stop_main(model, again))
             }
             RowTarget::Agent(id) if id.is_main() => say("Nothing is running"),
             RowTarget::Agent(id) => {

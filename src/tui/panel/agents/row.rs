@@ -345,8 +345,10 @@ pub(super) fn process_row(p: &ProcessRow, columns: usize) -> ActivityRow {
 }
 
 pub(super) fn tool_row(model: &Model, t: &ToolCell, indent: usize, columns: usize) -> ActivityRow {
-    let time = t.started.map_or_else(String::new, |s| lasting(model.now.millis() - s.millis()));
-    let mark = match (t.asking, t.state) {
+    // While it waits for the person it does not run.
+    let now = t.asked.unwrap_or(model.now);
+    let time = t.started.map_or_else(String::new, |s| lasting((now.millis() - s.millis()).max(0)));
+    let mark = match (t.asked.is_some(), t.state) {
         (true, _) => (draw::sign(sign::ATTENTION), Role::Waiting),
         (_, ToolState::Running) => (draw::sign(sign::FULL), Role::Running),
         _ => (draw::sign(sign::EMPTY), Role::Dim),

@@ -262,7 +262,13 @@ fn stop_stops_what_is_chosen_and_twice_kills() {
     );
     r.run("k");
     assert_eq!(sent(&r), [TurnCommand::StopTool { id: "c1".into() }]);
-    r.clear().run("up; k; k; k");
+    // A key that is held, or pressed once more, goes no further and meets no other row.
+    r.clear().run("k; up; k; k; down; k; k");
+    assert_eq!(sent(&r), [], "{}", r.screen());
+    r.clear().run("wait 4000; up; k; k; k; k");
+    let stop = |hard| TurnCommand::Interrupt { hard };
+    assert_eq!(sent(&r), [stop(false)]);
+    r.clear().run("wait 4000; k; k; wait 800; k");
     let stop = |hard| TurnCommand::Interrupt { hard };
     assert_eq!(sent(&r), [stop(false), stop(true)]);
     // Two presses that are far apart end nothing.
@@ -477,7 +483,7 @@ fn the_second_stop_ends_what_it_started_too() {
     };
     tell(&mut r, below);
     choose(&mut r, "main/a1");
-    r.clear().run("k; k; k");
+    r.clear().run("k; k; k; k; wait 800; k");
     let cancel = |subtree| AgentCommand::Cancel { id: AgentId("main/a1".into()), subtree };
     assert_eq!(crew_commands(&r), [cancel(false), cancel(true)]);
 }
@@ -650,4 +656,70 @@ fn without_other_agents_it_says_what_starts_one() {
     let view = agent("main/a1", Some("main"), AgentState::Running);
     r.event(EventBody::State(StateEvent::AgentChanged { view }));
     assert!(!says(&r), "{}", r.screen());
+}
+
+#[test]
+fn one_escape_stops_the_turn_alone_and_the_next_asks_about_the_agents() {
+    use tiller_protocol::AgentCommand;
+    for (width, height) in [(118, 25), (80, 24)] {
+        let mut r = Robot::new(width, height);
+        r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+        tell(&mut r, agent("main", None, AgentState::Running));
+        for (id, label) in [("main/a1", "rain"), ("main/a2", "sun")] {
+            tell(&mut r, child(id, label, AgentState::Running));
+        }
+        r.clear().run("esc");
+        let stop = |hard| CommandBody::Turn(TurnCommand::Interrupt { hard });
+        let release = CommandBody::Agent(AgentCommand::BackgroundAll);
+        assert_eq!(r.commands(), [&release, &stop(false)], "before the turn is stopped, and nothing else");
+        tell(&mut r, agent("main", None, AgentState::Idle));
+        r.turn_done();
+        assert!(r.footer().contains("Esc end agents"), "{}", r.footer());
+        r.clear().run("esc");
+        assert!(r.screen().contains("End 2 agents?") && r.commands().is_empty(), "{}", r.screen());
+        r.run("n");
+        assert!(r.commands().is_empty() && !r.footer().contains("end agents"), "{}", r.screen());
+        // Much later Escape is about other things.
+        r.run("wait 6000; esc");
+        assert!(!r.screen().contains("End 2 agents?"), "{}", r.screen());
+        // While its commands end: the second stop kills them, and asks as well.
+        r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+        r.clear().run("esc; esc");
+        assert_eq!(r.commands().last(), Some(&&stop(true)));
+        assert!(r.screen().contains("End 2 agents?"), "{}", r.screen());
+        r.clear().run("y");
+        assert_eq!(r.commands(), [&CommandBody::Agent(AgentCommand::CancelAll)]);
+    }
+}
+
+#[test]
+fn the_row_of_main_stops_the_turn_alone_as_escape_does() {
+    let mut r = Robot::new(118, 25);
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    tell(&mut r, agent("main", None, AgentState::Running));
+    tell(&mut r, child("main/a1", "rain", AgentState::Running));
+    r.run("alt-3; g").clear().run("k; k");
+    let release = CommandBody::Agent(tiller_protocol::AgentCommand::BackgroundAll);
+    let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: false });
+    assert_eq!(r.commands(), [&release, &stop], "{}", r.screen());
+}
+
+#[test]
+fn a_stop_of_another_agent_asks_nothing_about_those_beside_it() {
+    let mut r = Robot::new(118, 25);
+    tell(&mut r, agent("main", None, AgentState::Idle));
+    for (id, label) in [("main/a1", "rain"), ("main/a2", "sun")] {
+        tell(&mut r, child(id, label, AgentState::Running));
+    }
+    let shown = AgentId("main/a1".into());
+    r.app.show_agent(&shown);
+    r.run("wait 0");
+    r.of("main/a1", None, EventBody::Turn(TurnEvent::TurnStarted {}));
+    r.clear().run("ctrl-c; ctrl-c");
+    let stop = |hard| CommandBody::Turn(TurnCommand::Interrupt { hard });
+    assert_eq!(r.commands(), [&stop(false), &stop(true)], "{}", r.screen());
+    assert!(!r.screen().contains("agents?"), "{}", r.screen());
+    // Home again, soon after it.
+    r.clear().run("esc; esc");
+    assert!(r.app.model.shown.is_none() && !r.screen().contains("agents?"), "{}", r.screen());
 }

@@ -756,6 +756,86 @@ fn the_selected_row_of_a_list_is_always_in_view() {
     }
 }
 
+/// Runs the job that the composer wants.
+fn run_job(r: &mut Robot) {
+    let at = r.tasks.iter().position(|t| matches!(t, crate::app::effect::Task::Job(..))).expect("a job");
+    let crate::app::effect::Task::Job(job, token) = r.tasks.remove(at) else { unreachable!() };
+    r.msg(crate::app::msg::Msg::Job(token, job()));
+}
+
+#[test]
+fn dropped_pictures_are_attached_and_what_cannot_be_stays_text_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let picture = image::RgbaImage::new(6, 4);
+    picture.save(at("a b.png")).unwrap();
+    picture.save(at("c.png")).unwrap();
+    std::fs::write(at("broken.png"), b"\x89PNG\r\n\x1a\n").unwrap();
+    for text in [
+        format!("'{}' {}", at("a b.png"), at("c.png")),
+        format!("{} {}", at("a b.png").replace(' ', "\\ "), at("c.png")),
+        format!("file://{}\nfile://{}", at("a b.png").replace(' ', "%20"), at("c.png")),
+    ] {
+        let mut r = Robot::new(118, 25);
+        r.run("type look at; space");
+        r.msg(crate::app::msg::Msg::Input(crate::input::Input::Paste(text)));
+        r.run("enter");
+        assert!(submitted(&mut r).is_empty() && r.screen().contains("still being read"), "{}", r.screen());
+        run_job(&mut r);
+        assert!(r.screen().contains("[image 1: 6x4 0 KB] [image 2: 6x4 0 KB]"), "{}", r.screen());
+        r.run("enter");
+        let (message, _) = submitted(&mut r).pop().expect("it is sent");
+        let image = |a: &Attachment| matches!(a, Attachment::Image { media_type, width: 6, height: 4, .. } if media_type == "image/png");
+        assert!(message.attachments.len() == 2 && message.attachments.iter().all(image), "{message:?}");
+    }
+    // A terminal without bracketed paste types the path.
+    let mut r = Robot::new(118, 25);
+    let path = at("c.png");
+    r.run(&format!("type {}", &path[..3]));
+    let burst = crate::input::Input::Burst { typed: path[..3].into(), text: path[3..].into(), enter: None };
+    r.msg(crate::app::msg::Msg::Input(burst));
+    run_job(&mut r);
+    assert!(r.screen().contains("▌ [image 1: 6x4 0 KB]"), "{}", r.screen());
+    // It stays in its place, whatever the field holds meanwhile.
+    let mut r = Robot::new(118, 25);
+    r.run("type one; space");
+    r.msg(crate::app::msg::Msg::Input(crate::input::Input::Paste(at("c.png"))));
+    r.run("space; type two; ctrl-c; type other");
+    run_job(&mut r);
+    assert!(!r.screen().contains("[image"), "not into another text: {}", r.screen());
+    let mut r = Robot::new(118, 25);
+    r.run("type one; space");
+    r.msg(crate::app::msg::Msg::Input(crate::input::Input::Paste(at("c.png"))));
+    r.run("space; type two");
+    assert!(r.screen().contains("one [reading picture 1] two"), "{}", r.screen());
+    r.run("ctrl-c; up");
+    r.reply(ReplyEvent::HistoryReply { prompts: Vec::new() });
+    assert!(r.screen().contains("one [reading picture 1] two"), "{}", r.screen());
+    run_job(&mut r);
+    r.run("type !; enter");
+    let (message, _) = submitted(&mut r).pop().expect("it is sent");
+    assert_eq!((message.text.as_str(), message.attachments.len()), ("one [image 1: 6x4 0 KB] two!", 1));
+    // Text where it is none, or where the words are for a shell.
+    for (before, path, why) in [
+        ("", at("broken.png"), "Not attached as a picture"),
+        ("", at("none.png"), ""),
+        ("!ls", at("c.png"), ""),
+        ("see @", at("c.png"), ""),
+    ] {
+        let mut r = Robot::new(118, 25);
+        if !before.is_empty() {
+            r.run(&format!("type {before}"));
+        }
+        r.msg(crate::app::msg::Msg::Input(crate::input::Input::Paste(path.clone())));
+        if before.is_empty() {
+            run_job(&mut r);
+        }
+        let end = path.rsplit('/').next().unwrap();
+        assert!(r.screen().contains(end) && r.screen().contains(why), "{path}: {}", r.screen());
+        assert!(!r.screen().contains("[image"), "{}", r.screen());
+    }
+}
+
 #[test]
 fn what_exists_is_never_said_to_name_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -790,4 +870,21 @@ fn what_exists_is_never_said_to_name_nothing() {
     none(&mut r, "gone.rs");
     r.clear().run("type !; enter");
     assert!(r.screen().contains("@gone.rs was not found"), "{}", r.screen());
+    // A file elsewhere is not attached, and that is said; it goes as text at the second Enter. One of the project is,
+    // by its whole path too.
+    let outside = tempfile::NamedTempFile::new().unwrap();
+    let far = outside.path().display().to_string();
+    r.run("ctrl-u");
+    r.clear().run(&format!("type @{far} says; enter"));
+    assert!(r.words().contains("is outside this folder, so nothing is attached"), "{}", r.screen());
+    assert!(submitted(&mut r).is_empty());
+    r.clear().run("enter");
+    assert!(submitted(&mut r).pop().expect("it is sent").0.attachments.is_empty());
+    let near = dir.path().join("new.rs").display().to_string();
+    r.clear().run(&format!("type @{near} says; enter"));
+    let (message, _) = submitted(&mut r).pop().expect("it is sent");
+    assert!(
+        matches!(&message.attachments[..], [Attachment::File { path, .. }] if *path == near),
+        "{message:?}"
+    );
 }

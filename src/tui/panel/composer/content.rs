@@ -2,6 +2,7 @@
 
 use tiller_protocol::{Attachment, Message};
 
+use crate::input::dropped::DroppedPicture;
 use crate::widget::edit::{Edit, chip, chip_number};
 
 /// Pasted text longer than this becomes a chip.
@@ -129,16 +130,60 @@ impl Content {
 
     /// Puts an image in. `data` is base64, sizes in pixels.
     pub(crate) fn image(&mut self, media_type: &str, data: String, width: u32, height: u32) {
+        let image = self.labelled(media_type, data, width, height);
+        self.attach(image);
+    }
+
+    fn labelled(&self, media_type: &str, data: String, width: u32, height: u32) -> Attachment {
         let n = self.count(|a| matches!(a, Attachment::Image { .. })) + 1;
         let size = data.len() / 4 * 3 / 1024;
         let label = format!("[image {n}: {width}x{height} {size} KB]");
-        self.attach(Attachment::Image {
-            label,
-            media_type: media_type.into(),
-            data: data.into(),
-            width,
-            height,
-        });
+        Attachment::Image { label, media_type: media_type.into(), data: data.into(), width, height }
+    }
+
+    /// Puts in a chip for pictures that are being read. Until they are it holds the pasted text, so that a copy of it
+    /// that is kept or queued has no less.
+    pub(crate) fn reserve(&mut self, label: String, text: &str) {
+        self.attach(Attachment::Paste { label, text: text.into() });
+    }
+
+    /// The number of that chip, and where it is in the text; `None`: it was deleted, or is in another text.
+    fn reserved(&self, label: &str) -> Option<(usize, usize)> {
+        let chips = self.edit.text().char_indices();
+        chips.filter_map(|(at, c)| Some((chip_number(c)? as usize, at))).find(|(n, _)| {
+            matches!(self.attachments.get(*n), Some(Attachment::Paste { label: l, .. }) if l == label)
+        })
+    }
+
+    /// Returns true if the text has that chip.
+    pub(crate) fn reserves(&self, label: &str) -> bool {
+        self.reserved(label).is_some()
+    }
+
+    /// Puts the pictures, or without them the text, in the place of that chip. The caret stays where it was in the text.
+    pub(crate) fn fill(&mut self, label: &str, pictures: Vec<DroppedPicture>, text: &str) {
+        let Some((n, at)) = self.reserved(label) else { return };
+        let (caret, before) = (self.edit.caret(), self.edit.text().len());
+        let wide = self.edit.text()[at..].chars().next().map_or(0, char::len_utf8);
+        if pictures.is_empty() {
+            self.edit.replace(at..at + wide, "");
+            self.paste(text);
+        } else {
+            self.edit.set_caret(at + wide);
+        }
+        for (i, picture) in pictures.into_iter().enumerate() {
+            let DroppedPicture { media_type, data, width, height } = picture;
+            let image = self.labelled(media_type, data, width, height);
+            match self.attachments.get_mut(n) {
+                Some(place) if i == 0 => *place = image,
+                _ => {
+                    self.edit.insert(" ");
+                    self.attach(image);
+                }
+            }
+        }
+        let end = if caret > at { (caret + self.edit.text().len()).saturating_sub(before) } else { caret };
+        self.edit.set_caret(end);
     }
 
     /// The paste behind the chip before the caret, put out as text again.

@@ -130,6 +130,7 @@ const ARRIVED: Token = Token(5);
 const FLOWS: Token = Token(6);
 const RECENT: Token = Token(7);
 const PROMPTS: Token = Token(8);
+const DROPPED: Token = Token(9);
 const SKILLS: Token = Token(90);
 const COMMANDS: Token = Token(91);
 const SENT0: u64 = 1000;
@@ -147,8 +148,7 @@ pub struct Composer {
     history: History,
     keeper: Option<DraftStore>,
     outbox: UnconfirmedMessages,
-    /// The file that the external editor has.
-    editing: Option<PathBuf>,
+    elsewhere: Elsewhere,
     /// Columns of the text at the last draw, for moving by visual rows.
     width: usize,
     /// A sentence under the text until the next key.
@@ -158,6 +158,17 @@ pub struct Composer {
     names: UnknownMentions,
     /// The last sessions, on the start screen.
     recent: Recent,
+}
+
+/// Work elsewhere whose end changes the text.
+#[derive(Default)]
+struct Elsewhere {
+    /// The file that the external editor has.
+    editing: Option<PathBuf>,
+    /// Labels of chips whose pictures are being read.
+    reading: Vec<String>,
+    /// Number of the last one.
+    last: u64,
 }
 
 /// What the composer knows besides its text: lists as the engine reported them last, and where text after `#` goes.
@@ -189,8 +200,16 @@ struct UnconfirmedMessages {
 #[derive(Default)]
 struct UnknownMentions {
     unknown: std::collections::BTreeSet<String>,
+    /// Words that name a file outside of the project.
+    outside: std::collections::BTreeSet<String>,
     /// The message for which the notice was shown.
     told: String,
+}
+
+/// Words of the text behind an `@`.
+fn mentioned(text: &str) -> impl Iterator<Item = String> {
+    let names = text.split_whitespace().filter_map(|w| w.strip_prefix('@'));
+    names.map(|w| w.trim_end_matches([',', '.', ';', ':', '!', '?', ')']).to_owned())
 }
 
 impl UnknownMentions {
@@ -203,20 +222,26 @@ impl UnknownMentions {
         }
     }
 
-    /// Words of the text that the engine found nothing under when they were typed.
-    fn lost(&self, text: &str) -> Vec<String> {
-        let names = text.split_whitespace().filter_map(|w| w.strip_prefix('@'));
-        let word = |w: &str| w.trim_end_matches([',', '.', ';', ':', '!', '?', ')']).to_owned();
-        names.map(word).filter(|w| self.unknown.contains(w)).collect()
+    /// Words of the text that the engine found nothing under when they were typed, and those that name a place outside
+    /// of the project.
+    fn doubtful(&self, text: &str) -> Vec<String> {
+        let far = |w: &str| w.starts_with(['/', '~']) || w.split('/').any(|part| part == "..");
+        mentioned(text).filter(|w| self.unknown.contains(w) || far(w)).collect()
     }
 
     /// The warning to show before this text is sent; only once for the same words.
     fn doubt(&mut self, text: &str) -> Option<String> {
-        let lost = self.lost(text).into_iter().next()?;
+        let lost = mentioned(text).find(|w| self.unknown.contains(w) || self.outside.contains(w))?;
         if self.told == text {
             return None;
         }
         self.told = text.to_owned();
+        if self.outside.contains(&lost) {
+            return Some(format!(
+                "@{lost} is outside this folder, so nothing is attached. Press Enter again to send it as plain \
+                 text: the agent can ask to read it."
+            ));
+        }
         Some(format!(
             "@{lost} was not found, so nothing is attached. Press Enter again to send it as plain \
             text."
@@ -314,11 +339,13 @@ impl Composer {
     }
 
     /// Looks again for mentions that the search did not find while they were typed: they may be ignored by git, in
-    /// another folder, or new. Files of the project are attached; for files elsewhere there is no warning.
+    /// another folder, or new. Files of the project are attached; of files elsewhere the warning says that they are
+    /// elsewhere.
     fn look_again(&mut self, model: &Model) {
         let Some(summary) = &model.agent.session.summary else { return };
         let project = tiller_protocol::names::path(&summary.project);
-        for word in self.names.lost(self.content.edit.text()) {
+        self.names.outside.clear();
+        for word in self.names.doubtful(self.content.edit.text()) {
             let inside = std::path::Path::new(&word)
                 .components()
                 .all(|c| matches!(c, std::path::Component::Normal(_) | std::path::Component::CurDir));
@@ -328,12 +355,14 @@ impl Composer {
                 }
                 None => project.join(&word),
             };
-            if std::fs::symlink_metadata(at).is_err() {
+            if std::fs::symlink_metadata(&at).is_err() {
                 continue;
             }
-            self.names.unknown.remove(&word);
-            if inside {
+            if inside || (at.starts_with(&project) && !word.contains("..")) {
+                self.names.unknown.remove(&word);
                 self.content.mention(&word);
+            } else {
+                self.names.outside.insert(word);
             }
         }
     }
@@ -341,6 +370,13 @@ impl Composer {
     fn send(&mut self, mode: SendMode, model: &Model) -> Reply {
         if self.content.is_blank() {
             return Reply::Ignored;
+        }
+        if self.elsewhere.reading.iter().any(|label| self.content.reserves(label)) {
+            self.notice = Some(
+                "A picture is still being read. Press Enter again in a moment, or delete it from the message."
+                    .into(),
+            );
+            return Reply::done();
         }
         self.look_again(model);
         let message = self.content.message();
@@ -480,7 +516,7 @@ impl Composer {
         let file = folder.join(format!("message-{}.md", std::process::id()));
         match crate::app::saver::write_private(&file, self.content.message().text.as_bytes()) {
             Ok(()) => {
-                self.editing = Some(file.clone());
+                self.elsewhere.editing = Some(file.clone());
                 Reply::with(Effect::Task(Task::Suspend(External::Editor { file, line: None })))
             }
             Err(e) => Reply::with(Effect::Toast(

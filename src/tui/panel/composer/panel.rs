@@ -12,10 +12,11 @@ use tiller_protocol::{Attachment, CommandBody, Event, EventBody, MemoryTarget, M
 use super::content::Content;
 use super::draft::DraftStore;
 use super::vim::{Mode, Vim};
-use super::{ACTIONS, Composer, PASTED, RECENT, TAKEN, draw, running_modes, submit};
+use super::{ACTIONS, Composer, DROPPED, PASTED, RECENT, TAKEN, draw, running_modes, submit};
 use crate::app::effect::{Effect, Task, Token};
 use crate::dialog::reader::picture::Picture;
 use crate::dialog::reader::text::Text;
+use crate::input::dropped::{self, Dropped};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
@@ -26,6 +27,7 @@ use crate::panel::{
     Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply,
 };
 use crate::terminal::clipboard::{self, PastedImage};
+use crate::text::clean;
 
 /// Content of the clipboard.
 enum ClipboardContent {
@@ -282,8 +284,38 @@ impl Composer {
     }
 
     fn on_paste(&mut self, text: &str) -> Reply {
+        // Shell lines, commands and notes have only text.
+        let written = self.content.edit.text();
+        // A path behind an `@` names a file.
+        let words =
+            written.starts_with(['!', '/', '#']) || written[..self.content.edit.caret()].ends_with('@');
+        if let Some(paths) = dropped::paths(text).filter(|_| !words) {
+            self.elsewhere.last += 1;
+            let label = format!("[reading picture {}]", self.elsewhere.last);
+            self.content.reserve(label.clone(), text);
+            self.elsewhere.reading.push(label.clone());
+            self.changed();
+            let text = text.to_owned();
+            let job = Box::new(move || Box::new(dropped::read(label, text, &paths)) as Box<dyn Any + Send>);
+            return Reply::with(Effect::Task(Task::Job(job, DROPPED)));
+        }
         self.content.paste(text);
         self.look()
+    }
+
+    /// The pictures of a paste, or its text where there are none.
+    fn on_dropped(&mut self, dropped: Dropped) -> Reply {
+        let Dropped { label, text, pictures } = dropped;
+        self.elsewhere.reading.retain(|l| *l != label);
+        if !self.content.reserves(&label) {
+            return Reply::done();
+        }
+        let said = |why: &str| format!("Not attached as a picture: {}", clean::plain(why));
+        let why = pictures.as_ref().err().and_then(|why| why.as_deref()).map(said);
+        self.content.fill(&label, pictures.unwrap_or_default(), &text);
+        self.changed();
+        self.notice = why;
+        Reply::done()
     }
 
     fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
@@ -365,6 +397,9 @@ impl Composer {
     }
 
     fn on_job(&mut self, token: Token, result: Box<dyn Any + Send>) -> Reply {
+        if token == DROPPED {
+            return result.downcast::<Dropped>().map_or(Reply::Ignored, |d| self.on_dropped(*d));
+        }
         match (token, result.downcast::<Pasted>().map(|p| *p)) {
             (PASTED, Ok(Ok(ClipboardContent::Image(i)))) => {
                 self.content.image("image/png", i.data, i.width, i.height)
@@ -383,7 +418,7 @@ impl Composer {
     /// The editor's text, with those attachments whose labels are still in it. An empty file means that
     /// nothing was changed.
     fn on_edited(&mut self, result: Result<(), String>) -> Reply {
-        let Some(file) = self.editing.take() else { return Reply::Ignored };
+        let Some(file) = self.elsewhere.editing.take() else { return Reply::Ignored };
         let text = std::fs::read_to_string(&file).unwrap_or_default();
         if let Err(e) = std::fs::remove_file(&file) {
             tracing::debug!("{} was kept: {e}", file.display());

@@ -1,8 +1,5 @@
 //! `/stop`.
 
-use tiller_protocol::CommandBody;
-use tiller_protocol::command::TurnCommand;
-
 use crate::app::effect::Effect;
 use crate::keymap::action::Action;
 use crate::model::Model;
@@ -32,6 +29,6 @@ impl SlashCommand for Stop {
         if !model.agent.turn.running {
             return Err("No turn is running.".into());
         }
-        Ok(vec![Effect::send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }))])
+        Ok(vec![Effect::Act(Action("global.stop"))])
     }
 }

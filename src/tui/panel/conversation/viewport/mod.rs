@@ -109,7 +109,7 @@ const SECOND: i64 = 1000;
 /// Whether the cell shows a running time or a spinner.
 fn runs(cell: &Cell) -> bool {
     match &cell.body {
-        Body::Tool(t) => !t.asking && matches!(t.state, ToolState::Begun | ToolState::Running),
+        Body::Tool(t) => t.asked.is_none() && matches!(t.state, ToolState::Begun | ToolState::Running),
         Body::Thinking { .. } => cell.open,
         Body::Shell { run, .. } => run.as_ref().is_some_and(|r| !r.waits),
         _ => false,
