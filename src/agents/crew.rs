@@ -22,10 +22,6 @@ impl Crew for Roster {
         self.driver(host).interrupt_all();
     }
 
-    fn release_all(&mut self, host: CrewHost<'_>) {
-        self.driver(host).move_all_to_background();
-    }
-
     fn message(&mut self, host: CrewHost<'_>, msg: CrewMsg) {
         self.driver(host).message(msg);
     }

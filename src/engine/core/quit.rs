@@ -55,7 +55,7 @@ fn is_record(msg: &CrewMsg) -> bool {
                 | MemberMsg::ProgramModel(_)
         ),
         CrewMsg::Session { msg, .. } => is_record(msg),
-        CrewMsg::Request { .. } | CrewMsg::RequestEnded | CrewMsg::Queued => false,
+        CrewMsg::Request { .. } | CrewMsg::RequestEnded | CrewMsg::Released | CrewMsg::Queued => false,
     }
 }
 

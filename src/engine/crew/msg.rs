@@ -50,6 +50,8 @@ pub enum CrewMsg {
     },
     /// A call that sent a request has ended, with or without its reply.
     RequestEnded,
+    /// The turn is stopped for a message: the agents that it waits for go on in the background.
+    Released,
     /// From or about the agent `id` while its session is `session`. Ignored when another session is open, in which
     /// another agent may have the same id.
     Member { id: AgentId, session: SessionId, msg: Box<MemberMsg> },

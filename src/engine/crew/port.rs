@@ -20,9 +20,6 @@ pub trait Crew: Send {
     /// The session closes: every agent is interrupted, so that it can continue later.
     fn interrupt_all(&mut self, host: CrewHost<'_>);
 
-    /// The agents that the turn waits for go on in the background: it is stopped for a message.
-    fn release_all(&mut self, host: CrewHost<'_>);
-
     /// Handles a report of an agent, a request of a tool, or a message of the crew's own tasks.
     fn message(&mut self, host: CrewHost<'_>, msg: CrewMsg);
 
@@ -85,8 +82,6 @@ impl Crew for NoCrew {
     fn session_opened(&mut self, _: CrewHost<'_>, _: bool) {}
 
     fn interrupt_all(&mut self, _: CrewHost<'_>) {}
-
-    fn release_all(&mut self, _: CrewHost<'_>) {}
 
     fn message(&mut self, _: CrewHost<'_>, _: CrewMsg) {}
 

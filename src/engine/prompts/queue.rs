@@ -1,5 +1,6 @@
 //! Messages of the user: sent at once, or queued, edited, moved and removed.
 
+use crate::crew::msg::CrewMsg;
 use crate::prompts::compose;
 use crate::prompts::message_commands::waiting;
 use tiller_protocol::command::QueueCommand;
@@ -102,7 +103,7 @@ fn send_by_mode(core: &mut Core, mode: SendMode) {
 
 /// Stops the turn alone: agents that it waits for go on in the background.
 fn stop_turn(core: &mut Core) {
-    core.with_crew(|crew, host| crew.release_all(host));
+    core.with_crew(|crew, host| crew.message(host, CrewMsg::Released));
     core.feed(Input::Interrupt { hard: false });
 }
 
