@@ -150,12 +150,6 @@ def call(id, params):
         send({"id": "e1", "method": "elicitation/create", "params": {"message": "Who is it?", "requestedSchema": {"type": "object", "properties": properties, "required": ["name"]}}})
         reply = following(lambda message: message.get("id") == "e1")
         return answer(id, text(json.dumps(reply.get("result"))))
-    if how == "form":
-        count = int(os.environ.get("VALUES", "30"))
-        properties = {f"v{n:03}": {"type": "string", "title": f"Value number {n}"} for n in range(1, count + 1)}
-        send({"id": "e1", "method": "elicitation/create", "params": {"message": "Fill it in", "requestedSchema": {"type": "object", "properties": properties, "required": ["v001"]}}})
-        reply = following(lambda message: message.get("id") == "e1")
-        return answer(id, text(json.dumps(reply.get("result"))))
     if how == "odd-parts":
         odd = [None, 7, "x", {}, {"type": "video"}, {"type": "text"}, {"type": "image", "data": "!"}, {"type": "image", "data": PNG, "mimeType": "image/png"}]
         return answer(id, {"content": [{"type": "text", "text": words}, *odd, {"type": "text", "text": "the end"}]})

@@ -6,9 +6,9 @@ use serde_json::json;
 use tiller_testkit::{MCP_SERVER, Reply, Script, ScriptServer, Term, Wire};
 use tiller_tool::shell::find_program;
 
-use crate::common::{KEY, Place, calls, let_deafness_pass, poll, says};
+use crate::common::{KEY, Place, calls, poll, says};
 use crate::scenario::Model;
-use crate::screen::{answer, press_until, say, type_in, words};
+use crate::screen::{say, type_in, words};
 
 /// A place with the scripted server in its workspace; `None`, with words, where there is no python3.
 pub(super) fn place(server: &ScriptServer) -> Option<Place> {
@@ -429,36 +429,6 @@ fn a_real_server_answers_over_the_old_transport() {
 }
 
 /// Tools of known servers are in the list by name; nothing that a server does afterwards changes what is sent.
-/// Each value of a long form can be read and answered on a small screen, and nothing is answered for the user.
-#[test]
-fn a_form_of_thirty_values_is_filled_in_on_a_small_screen() {
-    let call = json!({"server": "filler", "tool": "echo", "arguments": {"text": "x"}});
-    let server = ScriptServer::start([calls("c1", "mcp_call", call), says("All filled.")]);
-    let Some(place) = place(&server) else { return };
-    place.config(&entry(&place, "filler", "form"));
-    let mut term: Term = place.term(&[], 80, 24);
-    term.wait_text("ASK");
-    say(&mut term, "fill it in");
-    answer(&mut term, "filler", "y");
-    term.wait("the list", |s| s.contains("It asks for 30 values") && !s.contains("30. Value number 30"));
-    press_until(&mut term, "\x1b[6~", |s| s.contains("30. Value number 30"));
-    press_until(&mut term, "1", |s| s.contains("Value 1 of 30"));
-    for n in 1..=30 {
-        let (here, next) = (format!("Value {n} of 30"), format!("Value {} of 30", n + 1));
-        term.wait(&here, |s| s.contains(&here));
-        let text = if n % 10 == 1 { format!("mine {n}") } else { "-".into() };
-        let_deafness_pass();
-        type_in(&mut term, &text);
-        press_until(&mut term, "\r", |s| s.contains(&next) || !s.contains(&here));
-    }
-    term.wait_text("All filled.");
-    let sent = server.bodies()[1]["messages"].to_string();
-    for n in [1, 11, 21] {
-        assert!(sent.contains(&format!("v{n:03}")) && sent.contains(&format!("mine {n}")), "{sent}");
-    }
-    assert!(sent.contains("accept") && !sent.contains("v002"), "{sent}");
-}
-
 #[test]
 fn the_list_of_tools_that_is_sent_never_changes_within_a_session() {
     let call = |id: &str, tool: &str, text: &str| calls(id, tool, json!({"text": text}));
