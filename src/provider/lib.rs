@@ -45,6 +45,15 @@ use futures_util::stream::BoxStream;
 /// A stream of chunks. The connection's task is the sender; dropping the stream closes the connection.
 pub type ChunkStream = BoxStream<'static, Result<Chunk, ProviderError>>;
 
+/// How long a reply may take to begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// `None`: as long as it takes.
+    pub limit: Option<std::time::Duration>,
+    /// The setting of the limit, as it stands in `config.toml`.
+    pub setting: String,
+}
+
 /// One wire format at one address.
 #[async_trait]
 pub trait Provider: Send + Sync {
@@ -56,6 +65,11 @@ pub trait Provider: Send + Sync {
 
     /// Prepares what the first request needs. An error here occurs again with that request, and is reported then.
     async fn prepare(&self) {}
+
+    /// How long the beginning of a reply is awaited; `None`: it is no server.
+    fn patience(&self) -> Option<Patience> {
+        None
+    }
 
     /// The exact body that `stream` would send, for the prefix tests and `/context`.
     fn body(&self, request: &Request) -> Vec<u8>;

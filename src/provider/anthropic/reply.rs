@@ -11,6 +11,7 @@ use crate::codec::chunk::Chunk;
 use crate::codec::lax::{self, Count, Str};
 use crate::codec::{Decoder, Flow};
 use crate::error::ProviderError;
+use crate::openai::chat_event::argument_text;
 use crate::transport::fault;
 
 /// One event. A flat struct, because a tagged enum would copy every event before reading it.
@@ -28,8 +29,6 @@ struct AnthropicEvent<'a> {
     message: Option<&'a RawValue>,
     #[serde(borrow, default)]
     usage: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -43,7 +42,7 @@ struct AnthropicDelta<'a> {
     #[serde(borrow, default)]
     signature: Str<'a>,
     #[serde(borrow, default)]
-    partial_json: Str<'a>,
+    partial_json: Option<&'a RawValue>,
     #[serde(borrow, default)]
     stop_reason: Str<'a>,
     #[serde(borrow, default)]
@@ -104,14 +103,6 @@ struct Start<'a> {
 }
 
 #[derive(Deserialize)]
-struct AnthropicFailure<'a> {
-    #[serde(rename = "type", borrow, default)]
-    kind: Str<'a>,
-    #[serde(borrow, default)]
-    message: Str<'a>,
-}
-
-#[derive(Deserialize)]
 struct AnthropicDetails<'a> {
     #[serde(borrow, default)]
     explanation: Str<'a>,
@@ -155,6 +146,8 @@ impl AnthropicReply {
     }
 
     fn begin(&mut self, at: u64, raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) {
+        // Some proxies give all blocks one index, and no end.
+        self.close(at, out);
         let index = self.next;
         self.next += 1;
         let mut open = OpenBlock { index, input: None, raw: None, call: false, thought: false };
@@ -206,13 +199,17 @@ impl AnthropicReply {
             "signature_delta" => {
                 out.push_back(Chunk::Signature { index, signature: delta.signature.into_string() });
             }
-            "input_json_delta" => match &mut open.raw {
-                Some((_, json)) => json.push_str(delta.partial_json.as_str()),
-                None => {
-                    open.input = None;
-                    out.push_back(Chunk::ToolArgs { index, json: delta.partial_json.into_string() });
+            "input_json_delta" => {
+                let more = delta.partial_json.map(argument_text).unwrap_or_default();
+                match &mut open.raw {
+                    Some((_, json)) => json.push_str(&more),
+                    None if more.is_empty() => {}
+                    None => {
+                        open.input = None;
+                        out.push_back(Chunk::ToolArgs { index, json: more });
+                    }
                 }
-            },
+            }
             _ => {}
         }
     }
@@ -246,7 +243,15 @@ impl AnthropicReply {
 }
 
 impl Decoder for AnthropicReply {
-    fn event(&mut self, _: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
+    fn event(&mut self, name: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
+        if data.trim() == "[DONE]" {
+            // Proxies of other formats end with it, some without a reason before it.
+            self.over = true;
+            if self.stop.is_none() && self.next > 0 {
+                self.stop = Some(StopReason::EndTurn);
+            }
+            return Ok(Flow::Over);
+        }
         let Some(event) = lax::event::<AnthropicEvent<'_>>(&self.provider, data)? else {
             return Ok(Flow::More);
         };
@@ -271,18 +276,12 @@ impl Decoder for AnthropicReply {
                 }
             }
             "message_stop" => {
-                if self.stop.is_none() {
-                    self.stop = Some(if self.calls { StopReason::ToolUse } else { StopReason::EndTurn });
-                }
+                self.stop.get_or_insert(StopReason::EndTurn);
                 self.over = true;
                 return Ok(Flow::Over);
             }
-            "error" => {
-                let failure: Option<AnthropicFailure<'_>> = lax::read(event.error);
-                let (kind, text) =
-                    failure.map(|f| (f.kind.into_string(), f.message.into_string())).unwrap_or_default();
-                return Err(fault::event(&self.provider, &kind, &text));
-            }
+            "error" => return Err(fault::stated(&self.provider, data)),
+            _ if name == "error" => return Err(fault::stated(&self.provider, data)),
             "ping" => out.push_back(Chunk::Ping),
             // The vendor may add new kinds of event.
             _ => {}
@@ -307,14 +306,18 @@ impl Decoder for AnthropicReply {
             self.over = true;
         } else if any {
             // A document is complete.
-            self.stop = Some(if self.calls { StopReason::ToolUse } else { StopReason::EndTurn });
+            self.stop = Some(StopReason::EndTurn);
             self.over = true;
         }
         Ok(())
     }
 
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
-        let Some(stop) = self.stop.take() else { return Err(fault::cut(&self.provider)) };
+        let stop = match self.stop.take() {
+            Some(StopReason::EndTurn) if self.calls => StopReason::ToolUse,
+            Some(stop) => stop,
+            None => return Err(fault::cut(&self.provider)),
+        };
         // At the output limit the block is left open. A call that is open then is incomplete, and so is a signature.
         let limit = stop == StopReason::MaxTokens;
         if !limit && !self.over && self.open.values().any(|o| o.call || o.thought) {

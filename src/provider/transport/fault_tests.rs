@@ -24,6 +24,7 @@ fn class(e: &ProviderError) -> &'static str {
         ProviderError::TooLarge(_) => "large",
         ProviderError::Wait { .. } => "wait",
         ProviderError::Network(_) => "network",
+        ProviderError::Unanswered(_) => "unanswered",
         ProviderError::Rejected(_) => "rejected",
     }
 }
@@ -201,6 +202,12 @@ fn p17_the_reason_is_quoted_from_any_body() {
         ),
         (r#"{"error_msg": "of another"}"#, "of another"),
         (r#"[{"error": {"message": "in a list"}}]"#, "in a list"),
+        (r#"{"detail": {"error": {"message": "below detail"}}}"#, "below detail"),
+        (r#"{"object": "error", "message": "of vLLM", "type": "BadRequestError", "code": 400}"#, "of vLLM"),
+        (r#"{"fault": {"faultstring": "of a gateway"}}"#, "of a gateway"),
+        (r#"{"Message": "of Bedrock"}"#, "of Bedrock"),
+        (r#"{"errors": {"model": ["is not served"]}}"#, "model: is not served"),
+        ("<html><head><title>502 Bad Gateway</title></head></html>", "web page (\"502 Bad Gateway\")"),
         (r#"{"success": false, "why": 3}"#, r#""why":3"#),
         ("plain text", "plain text"),
         ("  \n ", "(400)."),
