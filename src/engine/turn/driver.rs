@@ -33,7 +33,7 @@ use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::Human;
 use crate::questions::about::About;
-use crate::turn::msg::TurnMsg;
+use crate::turn::msg::{Awaited, TurnMsg};
 
 /// Gives the turn its inputs and carries out its effects, until there are no inputs.
 pub(crate) fn pump(core: &mut Core) {
@@ -113,6 +113,20 @@ pub(crate) fn text_delta(core: &mut Core, more: &str) {
 /// Publishes more thinking of the reply, without secrets.
 pub(crate) fn thinking_delta(core: &mut Core, more: &str) {
     publish_deltas(core, |deltas| deltas.thinking(more));
+}
+
+/// Publishes that the first token is awaited.
+pub(crate) fn awaited(core: &mut Core, n: u32, wait: &Awaited) {
+    if core.turn.live.as_ref().is_some_and(|l| l.machine.n() == n && l.machine.unanswered()) {
+        let limit = wait.patience.limit;
+        let event = TurnEvent::Awaiting {
+            seconds: wait.since.as_secs_f64(),
+            limit: limit.map(|limit| limit.as_secs_f64()),
+            setting: limit.map(|_| wait.patience.setting.clone()).unwrap_or_default(),
+            progress: wait.progress,
+        };
+        turn_event(core, event);
+    }
 }
 
 /// Publishes what was withheld, when nothing has come for a while.
@@ -245,6 +259,14 @@ fn back_off(core: &mut Core, n: u32, attempt: u32, of: u32, error: &ProviderErro
         core,
         TurnEvent::Retrying { attempt, of, seconds: wait.as_secs_f64(), why: error.to_string(), discard },
     );
+    // The trace of it in the conversation; no part of requests.
+    let after = wait.as_secs_f64();
+    let text = core.redact(&format!("Sent again (try {attempt} of {of}) after {after:.0} s: {error}"));
+    let entry = core.session.grow(&core.services, EntryBody::Note { text });
+    let node = Box::new(entry.clone());
+    let events = vec![(core.scope(), EventBody::Turn(TurnEvent::EntryAdded { node }))];
+    let append = core.append().entries(vec![entry]);
+    core.save(append, events, Then::Nothing);
     let tx = core.tx.clone();
     let timer = tokio::spawn(async move {
         tokio::time::sleep(wait).await;

@@ -3,17 +3,26 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use futures_util::{FutureExt, Stream, StreamExt};
-use tiller_provider::{Chunk, Provider, ProviderError, Request, Timer};
+use tiller_provider::{Chunk, Patience, Provider, ProviderError, Request, Timer};
 use tiller_text::markdown::Visible;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::context::clean::QUIET;
 use crate::core::msg::Msg;
-use crate::turn::msg::TurnMsg;
+use crate::turn::msg::{Awaited, TurnMsg};
+
+/// A wait for the first token that is worth a word, and the pause between two looks at its progress.
+const NOTICEABLE: Duration = Duration::from_secs(2);
+/// How often a wait without progress is reported, for clients that connect meanwhile.
+const REPEATED: Duration = Duration::from_secs(10);
+/// In place of a percentage: the server says nothing.
+const UNKNOWN: u8 = u8::MAX;
 
 /// Most pieces of one batch.
 const BATCH: usize = 256;
@@ -55,6 +64,10 @@ pub(super) async fn stream(
     n: u32,
     tx: &mpsc::Sender<Msg>,
 ) -> Result<(), ProviderError> {
+    let progress = Arc::new(AtomicU8::new(UNKNOWN));
+    let mut waits = provider.patience().map(|patience| {
+        AbortOnDropHandle::new(tokio::spawn(tell_wait(patience, Arc::clone(&progress), turn, n, tx.clone())))
+    });
     let mut chunks = provider.stream(request).await?.fuse();
     let send = async |chunks: Vec<Chunk>| {
         chunks.is_empty() || tx.send(Msg::Turn(TurnMsg::Chunks { turn, n, chunks })).await.is_ok()
@@ -94,6 +107,15 @@ pub(super) async fn stream(
         quiet = false;
         pace.heard += batch.len();
         for chunk in batch {
+            match &chunk {
+                Ok(Chunk::Progress { done, of }) => {
+                    let percent =
+                        u8::try_from(done.saturating_mul(100) / (*of).max(1)).unwrap_or(100).min(100);
+                    progress.store(percent, Ordering::Relaxed);
+                }
+                Ok(chunk) if chunk.is_content() => drop(waits.take()),
+                _ => {}
+            }
             match chunk {
                 Ok(chunk) => Chunk::join(&mut pace.waiting, chunk),
                 Err(e) => {
@@ -105,6 +127,25 @@ pub(super) async fn stream(
         heard = Instant::now();
         if pace.may_go(heard) && !send(pace.take(heard)).await {
             return Ok(());
+        }
+    }
+}
+
+/// Reports that the first token is awaited, until it is dropped.
+async fn tell_wait(patience: Patience, progress: Arc<AtomicU8>, turn: u64, n: u32, tx: mpsc::Sender<Msg>) {
+    let began = Instant::now();
+    let mut told: Option<(Instant, u8)> = None;
+    loop {
+        tokio::time::sleep(NOTICEABLE).await;
+        let percent = progress.load(Ordering::Relaxed);
+        if told.is_some_and(|(last, known)| known == percent && last.elapsed() < REPEATED) {
+            continue;
+        }
+        told = Some((Instant::now(), percent));
+        let progress = Some(percent).filter(|percent| *percent != UNKNOWN);
+        let wait = Awaited { since: began.elapsed(), patience: patience.clone(), progress };
+        if tx.send(Msg::Turn(TurnMsg::Awaited { turn, n, wait })).await.is_err() {
+            return;
         }
     }
 }

@@ -84,6 +84,16 @@ impl Plain {
                     self.say(&format!("{label}: {}", spoken(text)));
                 }
             }
+            TurnEvent::Awaiting { seconds, limit, setting, .. } => {
+                let near = limit.filter(|limit| *seconds * 2.0 >= *limit);
+                if let Some(limit) = near {
+                    self.say(&format!(
+                        "Waiting for the first token, {seconds:.0} of {limit:.0} s. {setting} sets the limit."
+                    ));
+                } else if *seconds < 10.0 {
+                    self.say("Waiting for the first token. /stop cancels it.");
+                }
+            }
             TurnEvent::Retrying { attempt, of, seconds, why, .. } => {
                 self.end_words();
                 self.say(&format!("Retry {attempt} of {of} in {seconds:.0} s: {why}. /stop cancels it."));
