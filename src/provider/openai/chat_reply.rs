@@ -293,6 +293,10 @@ impl Decoder for ChatReply {
     fn document(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
         // Some servers send the pieces of a stream, but not as events.
         let answer = serde_json::from_str::<Value>(data).unwrap_or_default();
+        // Words of another service: the whole document is quoted.
+        if answer.get("detail").is_some() && answer.get("choices").is_none() {
+            return Ok(());
+        }
         self.whole = answer["choices"][0]["message"].is_object();
         self.event("", data, out)?;
         if self.whole {
