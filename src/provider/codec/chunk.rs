@@ -53,7 +53,7 @@ pub enum Chunk {
     },
     /// Token counts so far; they replace earlier ones.
     Usage(Usage),
-    /// The server reads the prompt: so many of its tokens are done.
+    /// The server reads the prompt, whose tokens are `of` in all.
     Progress {
         done: u64,
         of: u64,

@@ -123,10 +123,9 @@ pub(crate) async fn open(request: StreamRequest<'_>) -> Result<ChunkStream, Prov
         failure: None,
         phase: Phase::First(first),
         content: Instant::now(),
-        read: 0,
         timer: None,
         bytes: 0,
-        kept: 0,
+        arrived: Arrived::default(),
         answer: Answer::default(),
     };
     Ok(futures_util::stream::unfold(run, |mut run| async move {
@@ -213,6 +212,15 @@ fn earlier(idle: Option<Instant>, quiet: Option<Instant>) -> (Option<Instant>, b
     }
 }
 
+/// What has arrived of a reply.
+#[derive(Default)]
+struct Arrived {
+    /// Bytes of content in the chunks.
+    kept: usize,
+    /// Tokens of the prompt that the server has read.
+    read: u64,
+}
+
 /// A reply in progress. Dropping it closes the connection.
 struct Run {
     provider: Arc<str>,
@@ -228,13 +236,11 @@ struct Run {
     phase: Phase,
     /// When something other than a ping last arrived, or the server was last seen to get on with the prompt.
     content: Instant,
-    /// Tokens of the prompt that the server has read.
-    read: u64,
     /// Created at the first wait with a time limit.
     timer: Option<Timer>,
     bytes: usize,
-    /// Bytes of content in the chunks so far.
-    kept: usize,
+    /// What has arrived so far.
+    arrived: Arrived,
     answer: Answer,
 }
 
@@ -323,7 +329,8 @@ impl Run {
             }
             return;
         }
-        let Self { sse, decoder, queue, kept, provider, answer, read, .. } = self;
+        let Self { sse, decoder, queue, arrived, provider, answer, .. } = self;
+        let Arrived { kept, read } = arrived;
         let mut flow = Flow::More;
         let mut failure = None;
         let (mut content, mut progress) = (false, false);
