@@ -9,7 +9,7 @@ use tiller_protocol::{StopReason, Usage};
 
 use crate::codec::chunk::Chunk;
 use crate::codec::lax::{self, Count, Str};
-use crate::codec::{Decoder, Flow};
+use crate::codec::{Decoder, Flow, repair};
 use crate::error::ProviderError;
 use crate::openai::chat_event::argument_text;
 use crate::transport::fault;
@@ -116,8 +116,21 @@ struct OpenBlock {
     input: Option<String>,
     /// For a block of an unknown kind: its start, and the argument text that follows.
     raw: Option<(Value, String)>,
+    /// The argument text of a call so far.
+    args: String,
     call: bool,
     thought: bool,
+}
+
+impl OpenBlock {
+    fn new(index: usize) -> Self {
+        Self { index, input: None, raw: None, args: String::new(), call: false, thought: false }
+    }
+
+    /// True for a call of which some may be missing.
+    fn is_cut(&self) -> bool {
+        self.call && self.input.is_none() && !repair::is_whole(&self.args)
+    }
 }
 
 /// The decoder of one reply.
@@ -150,7 +163,7 @@ impl AnthropicReply {
         self.close(at, out);
         let index = self.next;
         self.next += 1;
-        let mut open = OpenBlock { index, input: None, raw: None, call: false, thought: false };
+        let mut open = OpenBlock::new(index);
         let head: Option<Head<'_>> = lax::read(raw);
         match head {
             Some(h) if h.kind.as_str() == "text" => {
@@ -169,7 +182,8 @@ impl AnthropicReply {
             Some(h) if h.kind.as_str() == "tool_use" => {
                 self.calls = true;
                 open.call = true;
-                open.input = h.input.map(|v| v.get().to_owned()).filter(|v| v != "{}" && v != "null");
+                open.input =
+                    h.input.map(|v| v.get().to_owned()).filter(|v| v != "{}" && v != "[]" && v != "null");
                 out.push_back(Chunk::ToolBegin {
                     index,
                     id: h.id.into_string(),
@@ -187,7 +201,7 @@ impl AnthropicReply {
             // Some proxies leave out the start event.
             let index = self.next;
             self.next += 1;
-            self.open.insert(at, OpenBlock { index, input: None, raw: None, call: false, thought: false });
+            self.open.insert(at, OpenBlock::new(index));
         }
         let Some(open) = self.open.get_mut(&at) else { return };
         let index = open.index;
@@ -206,6 +220,7 @@ impl AnthropicReply {
                     None if more.is_empty() => {}
                     None => {
                         open.input = None;
+                        open.args.push_str(&more);
                         out.push_back(Chunk::ToolArgs { index, json: more });
                     }
                 }
@@ -245,8 +260,8 @@ impl AnthropicReply {
 impl Decoder for AnthropicReply {
     fn event(&mut self, name: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
         if data.trim() == "[DONE]" {
-            // Proxies of other formats end with it, some without a reason before it.
-            self.over = true;
+            // Proxies of other formats end with it, some without a reason before it: then a call that is open must be whole.
+            self.over = self.stop.is_some() || !self.open.values().any(OpenBlock::is_cut);
             if self.stop.is_none() && self.next > 0 {
                 self.stop = Some(StopReason::EndTurn);
             }

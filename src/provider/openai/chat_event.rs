@@ -214,11 +214,15 @@ pub(crate) struct Groq<'a> {
     pub(crate) usage: Option<&'a RawValue>,
 }
 
-/// Arguments as text: most servers send a string, some the value itself. Null is no text.
+/// Arguments as text: most servers send a string, some the value itself. Null is no text, and an empty list stands for an empty
+/// object, which some languages do not tell apart.
 pub(crate) fn argument_text(raw: &RawValue) -> String {
     match raw.get().as_bytes().first() {
         Some(b'"') => serde_json::from_str(raw.get()).unwrap_or_default(),
         _ if raw.get() == "null" => String::new(),
+        Some(b'[') if raw.get().len() < 100 && serde_json::from_str::<[(); 0]>(raw.get()).is_ok() => {
+            "{}".into()
+        }
         _ => raw.get().to_owned(),
     }
 }

@@ -29,6 +29,35 @@ struct OpenCall {
     /// The name of the call before it, repeated: it is a call only with arguments.
     repeated: bool,
     extra: Option<Value>,
+    nesting: Nesting,
+}
+
+/// Bytes that are parsed to see whether the arguments of one call are whole.
+const WORK_LIMIT: usize = 16 * 1024 * 1024;
+
+/// How deep the arguments so far are nested, so that they are parsed only where they can be whole.
+#[derive(Default)]
+struct Nesting {
+    depth: usize,
+    string: bool,
+    escaped: bool,
+    /// Bytes parsed so far.
+    work: usize,
+}
+
+impl Nesting {
+    fn feed(&mut self, json: &str) {
+        for byte in json.bytes() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.string => self.escaped = true,
+                b'"' => self.string = !self.string,
+                b'{' | b'[' if !self.string => self.depth += 1,
+                b'}' | b']' if !self.string => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
 }
 
 impl OpenCall {
@@ -46,8 +75,23 @@ impl OpenCall {
         }
     }
 
-    /// Whether a piece at its index belongs to another call. Some servers give all calls one index, and no ids.
-    fn is_over(&self, id: &str, name: &str, json: &str) -> bool {
+    /// Adds to its arguments.
+    fn grow(&mut self, json: &str) {
+        self.json.push_str(json);
+        self.nesting.feed(json);
+    }
+
+    /// True when its arguments are whole.
+    fn is_whole(&mut self) -> bool {
+        if self.nesting.depth > 0 || self.nesting.string {
+            return false;
+        }
+        self.nesting.work = self.nesting.work.saturating_add(self.json.len());
+        self.nesting.work <= WORK_LIMIT && repair::is_whole(&self.json)
+    }
+
+    /// True for a piece at its index that belongs to another call. Some servers give all calls one index, and no ids.
+    fn is_over(&mut self, id: &str, name: &str, json: &str) -> bool {
         if name.is_empty() || self.name.is_empty() {
             return false;
         }
@@ -56,7 +100,7 @@ impl OpenCall {
         if other_id {
             // A new id with each piece: arguments go on where they stopped.
             let goes_on = name == self.name && !json.is_empty() && !json.trim_start().starts_with('{');
-            return !(goes_on && !self.json.is_empty() && !repair::is_whole(&self.json));
+            return !(goes_on && !self.json.is_empty() && !self.is_whole());
         }
         if name != self.name {
             return !same_id;
@@ -64,7 +108,7 @@ impl OpenCall {
         // The same name again: a new call behind whole arguments, unless these are the same or an empty object in their
         // place.
         !same_id
-            && repair::is_whole(&self.json)
+            && self.is_whole()
             && !repair::is_placeholder(&self.json)
             && repair::arguments(&self.json) != repair::arguments(json)
             && !json.starts_with(&self.json)
@@ -178,6 +222,7 @@ impl ChatReply {
                     index: self.blocks.fresh(),
                     begun: false,
                     extra: lax::read::<Value>(call.extra_content),
+                    nesting: Nesting::default(),
                 });
                 self.calls.len() - 1
             }
@@ -186,7 +231,7 @@ impl ChatReply {
         if open.name.is_empty() {
             open.name = name.into_string();
         }
-        open.json.push_str(&json);
+        open.grow(&json);
         if open.begun {
             if !json.is_empty() {
                 out.push_back(Chunk::ToolArgs { index: open.index, json });
@@ -309,8 +354,13 @@ impl Decoder for ChatReply {
     }
 
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
-        // Without a finish reason a call may be incomplete: its arguments tell.
-        let whole = self.calls.iter().all(|open| repair::arguments(&open.json) != Repaired::Unclear);
+        // Without a finish reason a call may be incomplete: only whole arguments tell that it is not.
+        let is_call = |open: &&OpenCall| !(open.repeated && open.json.is_empty());
+        let whole = self
+            .calls
+            .iter()
+            .filter(is_call)
+            .all(|open| matches!(repair::arguments(&open.json), Repaired::Object(..)));
         let Some(finish) = self
             .finish
             .take()

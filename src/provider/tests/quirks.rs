@@ -370,6 +370,19 @@ fn chat_streams() -> Vec<(&'static str, Vec<Value>, Vec<&'static str>)> {
             vec![r#"read_file {"path":"a"}{"path":"b"}"#],
         ),
         (
+            "cut before its last brace",
+            vec![
+                piece(json!(0), json!("c1"), json!("read_file"), json!("{\"path\":{\"path\":\"a\"}")),
+                end(),
+            ],
+            vec![r#"read_file {"path":{"path":"a"}"#],
+        ),
+        (
+            "PHP proxy: an empty list in place of an empty object",
+            vec![piece(json!(0), json!("c1"), json!("list_dir"), json!([])), end()],
+            vec![LIST],
+        ),
+        (
             "a list is no object",
             vec![piece(json!(0), json!("c1"), json!("read_file"), json!(["a"])), end()],
             vec![r#"read_file ["a"]"#],
@@ -561,6 +574,26 @@ async fn p17_calls_of_other_formats_are_read_as_they_were_meant() {
             (&want.iter().map(ToString::to_string).collect::<Vec<_>>()[..], Some(StopReason::ToolUse)),
             "{wire:?} {who}"
         );
+    }
+}
+
+/// Without a reason at the end, [DONE] does not make a call whole: the upstream may have been cut.
+#[tokio::test]
+async fn p17_a_call_that_was_cut_before_the_end_does_not_run() {
+    let chat = |args: &str| events(&[piece(json!(0), json!("c1"), json!("read_file"), json!(args))]);
+    let start = json!({"type": "content_block_start", "index": 0,
+        "content_block": {"type": "tool_use", "id": "t", "name": "read_file", "input": {}}});
+    let delta = |args: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": args}});
+    for (wire, body) in [
+        (Wire::OpenaiChat, chat("")),
+        (Wire::OpenaiChat, chat("{\"path\":")),
+        (Wire::OpenaiChat, chat("{\"path\":{\"path\":\"a\"}")),
+        (Wire::Anthropic, events(&[start.clone()])),
+        (Wire::Anthropic, events(&[start.clone(), delta("{\"path\":{\"path\":\"a\"}")])),
+    ] {
+        let server = ScriptServer::start([Reply::sse(format!("{body}data: [DONE]\n\n"))]);
+        let out = ask(&provider(wire, &server.url()), hello()).await;
+        assert!(matches!(out.error, Some(ProviderError::Network(_))), "{wire:?} {body} {:?}", out.error);
     }
 }
 
