@@ -428,7 +428,25 @@ fn one_object(at: &str, schema: &Value) -> Checked {
     need(schema["type"] == "object", || format!("{at}: schema must be of type object"))?;
     need(schema["properties"].is_object(), || format!("{at}: object schema missing properties"))?;
     let combined = ["anyOf", "oneOf", "allOf", "enum", "not"].iter().find(|key| schema.get(**key).is_some());
-    need(combined.is_none(), || format!("{at}: does not support {combined:?} at the top level"))
+    need(combined.is_none(), || format!("{at}: does not support {combined:?} at the top level"))?;
+    lists(at, schema)
+}
+
+/// Checks that each list says what its items are.
+fn lists(at: &str, schema: &Value) -> Checked {
+    match schema {
+        Value::Object(map) => {
+            let kind = &schema["type"];
+            let list =
+                *kind == "array" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|k| k == "array"));
+            need(!list || map.contains_key("items"), || format!("{at}: array schema missing items"))?;
+            let data = ["enum", "const", "default", "examples", "example"];
+            let mut parts = map.iter().filter(|(key, _)| !data.contains(&key.as_str()));
+            parts.try_for_each(|(key, part)| lists(&format!("{at}.{key}"), part))
+        }
+        Value::Array(parts) => parts.iter().try_for_each(|part| lists(at, part)),
+        _ => Ok(()),
+    }
 }
 
 fn gemini(body: &Value) -> Checked {

@@ -2,6 +2,7 @@
 //! vendor demands. A schema that cannot be converted becomes a wider one: one odd tool must not stop all requests.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
@@ -25,63 +26,121 @@ pub(crate) fn subset(schema: &Value) -> Option<Value> {
     out.get("properties").is_some().then_some(out)
 }
 
-/// The schema as one object with properties, without a choice at its top. Borrowed where it is one already.
+/// The schema as one object with properties, without a choice at its top, and with the items of each list. Borrowed where it
+/// is one already.
 pub(crate) fn object(schema: &Value) -> Cow<'_, Value> {
     let fits = schema.get("type").is_some_and(|kind| kind == "object")
         && schema.get("properties").is_some_and(Value::is_object)
         && !COMBINED.iter().chain(&["$ref", "enum", "not", "const"]).any(|key| schema.get(*key).is_some());
-    if fits {
-        return Cow::Borrowed(schema);
+    let mut out = if fits { Cow::Borrowed(schema) } else { Cow::Owned(one_object(schema)) };
+    if lacks_items(&out) {
+        add_items(out.to_mut());
     }
+    out
+}
+
+fn one_object(schema: &Value) -> Value {
     let mut out = schema.as_object().cloned().unwrap_or_default();
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    gather(schema, schema, true, &mut properties, &mut required, 0);
+    let (mut gathered, mut left) = (Gathered::of(schema), NODES);
+    gathered.add(schema, true, 0, &mut left);
     for key in COMBINED.iter().chain(&["$ref", "enum", "not", "const", "required"]) {
         out.shift_remove(*key);
     }
     out.insert("type".into(), "object".into());
-    out.insert("properties".into(), Value::Object(properties));
-    if !required.is_empty() {
-        out.insert("required".into(), Value::Array(required));
+    out.insert("properties".into(), Value::Object(gathered.properties));
+    if !gathered.required.is_empty() {
+        out.insert("required".into(), Value::Array(gathered.required));
     }
-    Cow::Owned(Value::Object(out))
+    Value::Object(out)
 }
 
-/// Adds the properties of a schema and of all that it combines. `all`: they hold for every input, so that they may be required.
-fn gather(
-    schema: &Value,
-    root: &Value,
-    all: bool,
-    properties: &mut Map<String, Value>,
-    required: &mut Vec<Value>,
-    depth: usize,
-) {
-    if depth >= DEPTH || properties.len() >= NODES {
-        return;
-    }
-    if let Some(target) = schema.get("$ref").and_then(|target| referred(target, root)) {
-        gather(target, root, all, properties, required, depth + 1);
-    }
-    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        properties.entry(name.clone()).or_insert_with(|| property.clone());
-    }
-    let own = schema.get("required").and_then(Value::as_array).filter(|_| all);
-    for name in own.into_iter().flatten().filter(|name| name.is_string()) {
-        if !required.contains(name) {
-            required.push(name.clone());
+/// Fields whose values are data and not schemas.
+const DATA: &[&str] = &["enum", "const", "default", "examples", "example"];
+
+/// A list without a schema of its items, which OpenAI refuses.
+fn is_bare_list(map: &Map<String, Value>) -> bool {
+    let list = match map.get("type") {
+        Some(Value::String(kind)) => kind == "array",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
+        _ => false,
+    };
+    list && !map.contains_key("items")
+}
+
+/// True where a list somewhere in the schema has no items. The parser has limited the depth.
+fn lacks_items(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => {
+            is_bare_list(map)
+                || map.iter().any(|(key, part)| !DATA.contains(&key.as_str()) && lacks_items(part))
         }
-    }
-    for key in COMBINED {
-        for part in schema.get(*key).and_then(Value::as_array).into_iter().flatten() {
-            gather(part, root, all && *key == "allOf", properties, required, depth + 1);
-        }
+        Value::Array(parts) => parts.iter().any(lacks_items),
+        _ => false,
     }
 }
 
-/// What a reference within the schema names.
-fn referred<'a>(target: &Value, root: &'a Value) -> Option<&'a Value> {
-    root.pointer(target.as_str()?.strip_prefix('#')?)
+fn add_items(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            map.iter_mut()
+                .filter(|(key, _)| !DATA.contains(&key.as_str()))
+                .for_each(|(_, part)| add_items(part));
+            if is_bare_list(map) {
+                map.insert("items".into(), json!({}));
+            }
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(add_items),
+        _ => {}
+    }
+}
+
+/// The properties of a schema and of all that it combines.
+struct Gathered<'a> {
+    root: &'a Value,
+    /// References that were followed already, each with `all`.
+    seen: HashSet<(&'a str, bool)>,
+    properties: Map<String, Value>,
+    required: Vec<Value>,
+}
+
+impl<'a> Gathered<'a> {
+    fn of(root: &'a Value) -> Self {
+        Self { root, seen: HashSet::new(), properties: Map::new(), required: Vec::new() }
+    }
+
+    /// Adds those of a schema. `all`: they hold for every input, so that they may be required. `left`: schemas that may still be
+    /// visited.
+    fn add(&mut self, schema: &'a Value, all: bool, depth: usize, left: &mut usize) {
+        if depth >= DEPTH || *left == 0 || self.properties.len() >= NODES {
+            return;
+        }
+        *left -= 1;
+        let target = schema.get("$ref").and_then(Value::as_str);
+        if let Some(target) = target.filter(|target| self.seen.insert((*target, all)))
+            && let Some(found) = referred(target, self.root)
+        {
+            self.add(found, all, depth + 1, left);
+        }
+        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            self.properties.entry(name.clone()).or_insert_with(|| property.clone());
+        }
+        let own = schema.get("required").and_then(Value::as_array).filter(|_| all);
+        for name in own.into_iter().flatten().filter(|name| name.is_string()).take(NODES) {
+            if self.required.len() < NODES && !self.required.contains(name) {
+                self.required.push(name.clone());
+            }
+        }
+        for key in COMBINED {
+            for part in schema.get(*key).and_then(Value::as_array).into_iter().flatten() {
+                self.add(part, all && *key == "allOf", depth + 1, left);
+            }
+        }
+    }
+}
+
+/// The schema that a reference within the whole one names.
+fn referred<'a>(target: &str, root: &'a Value) -> Option<&'a Value> {
+    root.pointer(target.strip_prefix('#')?)
 }
 
 /// Any value, as far as the subset can say it.
@@ -106,7 +165,7 @@ impl Walk<'_> {
         self.left -= 1;
         if let Some(target) = map.get("$ref") {
             let root = self.root;
-            let found = referred(target, root);
+            let found = target.as_str().and_then(|target| referred(target, root));
             let mut out =
                 found.map_or_else(|| json!({"type": "object"}), |found| self.schema(found, depth + 1));
             if let Some(text) = map.get("description").filter(|text| text.is_string()) {
@@ -117,7 +176,7 @@ impl Walk<'_> {
         let merged;
         let map = match map.get("allOf").and_then(Value::as_array) {
             Some(parts) => {
-                merged = merge(map, parts, self.root);
+                merged = merge(map, parts, self.root, &mut self.left);
                 &merged
             }
             None => map,
@@ -217,7 +276,7 @@ impl Walk<'_> {
         let null = choices.iter().any(is_null) || map.get("nullable").is_some_and(|v| *v == true);
         let mut parts: Vec<Value> = Vec::new();
         for choice in choices.iter().filter(|choice| !is_null(choice)) {
-            // What stands beside the choice holds for each.
+            // The fields beside the choice hold for each.
             let whole = beside(map, choice);
             match self.schema(&whole, depth + 1) {
                 Value::Object(mut of) if of.contains_key("anyOf") => {
@@ -340,23 +399,24 @@ fn beside(map: &Map<String, Value>, choice: &Value) -> Value {
 }
 
 /// One schema that stands for all that must hold together. The first word on a field counts.
-fn merge(map: &Map<String, Value>, parts: &[Value], root: &Value) -> Map<String, Value> {
+fn merge(map: &Map<String, Value>, parts: &[Value], root: &Value, left: &mut usize) -> Map<String, Value> {
     let mut out = map.clone();
     out.shift_remove("allOf");
-    let (mut properties, mut required) = (Map::new(), Vec::new());
     let whole = Value::Object(map.clone());
-    gather(&whole, root, true, &mut properties, &mut required, 0);
+    let mut gathered = Gathered::of(root);
+    gathered.add(&whole, true, 0, left);
     for part in parts {
-        let part = part.get("$ref").and_then(|target| referred(target, root)).unwrap_or(part);
+        let target = part.get("$ref").and_then(Value::as_str);
+        let part = target.and_then(|target| referred(target, root)).unwrap_or(part);
         for (key, value) in part.as_object().into_iter().flatten() {
             if key != "allOf" && key != "$ref" {
                 out.entry(key.clone()).or_insert_with(|| value.clone());
             }
         }
     }
-    if !properties.is_empty() {
-        out.insert("properties".into(), Value::Object(properties));
-        out.insert("required".into(), Value::Array(required));
+    if !gathered.properties.is_empty() {
+        out.insert("properties".into(), Value::Object(gathered.properties));
+        out.insert("required".into(), Value::Array(gathered.required));
     }
     out
 }
@@ -463,6 +523,37 @@ mod tests {
         // Only properties that there are can be required.
         let odd = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "b", 7, "a"]});
         assert_eq!(subset(&odd).unwrap()["required"], json!(["a"]));
+    }
+
+    #[test]
+    fn p17_parts_that_refer_to_the_whole_are_visited_once() {
+        // Fifty to the power of eight visits otherwise, at each of several layers.
+        let all: Vec<Value> = (0..50).map(|_| json!({"$ref": "#/properties/a"})).collect();
+        for key in COMBINED {
+            let loops = json!({"type": "object", "properties": {"a": {*key: all}, "b": {"type": "integer"}}});
+            assert!(subset(&loops).unwrap().to_string().len() < 1_000_000, "{key}");
+            let top = json!({*key: all, "properties": {"a": {*key: all}, "b": {"type": "integer"}}});
+            assert_eq!(object(&top)["properties"]["b"]["type"], "integer", "{key}");
+            assert!(subset(&top).is_some(), "{key}");
+        }
+        // The same with a reference of its own in each.
+        let names: Vec<String> = (0..50).map(|n| format!("d{n}")).collect();
+        let each: Vec<Value> = names.iter().map(|n| json!({"$ref": format!("#/$defs/{n}")})).collect();
+        let defs: Map<String, Value> = names.iter().map(|n| (n.clone(), json!({"allOf": each}))).collect();
+        let web = json!({"type": "object", "properties": {"a": {"allOf": each}}, "$defs": defs});
+        assert!(subset(&web).unwrap().to_string().len() < 1_000_000);
+    }
+
+    #[test]
+    fn p17_lists_have_items_in_all_formats() {
+        let data = json!({"enum": [{"type": "array"}], "default": {"type": "array"}});
+        let schema = |list: Value| json!({"type": "object", "properties": {"x": list, "type": {"anyOf": [list]}, "y": data}});
+        for kind in [json!("array"), json!(["null", "array"])] {
+            let bare = schema(json!({"type": kind}));
+            let full = schema(json!({"type": kind, "items": {}}));
+            assert_eq!(*object(&bare), full);
+            assert!(matches!(object(&full), Cow::Borrowed(_)));
+        }
     }
 
     #[test]
