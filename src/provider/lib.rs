@@ -52,6 +52,24 @@ pub struct Patience {
     pub limit: Option<std::time::Duration>,
     /// The setting of the limit, as it stands in `config.toml`.
     pub setting: String,
+    /// The same for a server that sends signals without a reply: each moves the other limit, and none this one.
+    pub signals: (std::time::Duration, String),
+}
+
+impl Patience {
+    /// The end of the wait and its setting, in time since it began. `heard`: when the last byte arrived; `moved`: when the server was
+    /// last seen to get on with the prompt.
+    #[must_use]
+    pub fn end(
+        &self,
+        heard: Option<std::time::Duration>,
+        moved: std::time::Duration,
+    ) -> Option<(std::time::Duration, &str)> {
+        let limit = self.limit?;
+        let silent = heard.unwrap_or_default().saturating_add(limit);
+        let quiet = moved.saturating_add(self.signals.0);
+        Some(if silent <= quiet { (silent, &*self.setting) } else { (quiet, &*self.signals.1) })
+    }
 }
 
 /// One wire format at one address.

@@ -82,7 +82,7 @@ pub struct Timeouts {
     /// Until the reply begins; by default 120, and for a server on this machine or in a private network without a limit.
     /// When it is over, the request is not sent again.
     pub first_byte: Option<f64>,
-    /// Between two bytes of the reply.
+    /// Between two bytes of the reply; the default of 90 is 600 for a server on this machine or in a private network.
     pub idle: f64,
     /// While the server sends only keep-alive signals.
     pub pings_only: f64,

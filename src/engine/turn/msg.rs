@@ -81,7 +81,8 @@ impl TurnMsg {
 /// How long the first token is awaited already.
 pub(crate) struct Awaited {
     pub(crate) since: std::time::Duration,
-    pub(crate) patience: tiller_provider::Patience,
+    /// When the wait ends, in time since it began, and the setting of that.
+    pub(crate) end: Option<(std::time::Duration, String)>,
     /// Percent of the prompt that the server has read.
     pub(crate) progress: Option<u8>,
 }

@@ -2,8 +2,7 @@
 //! delivery wakes the engine, the client and the terminal.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{FutureExt, Stream, StreamExt};
@@ -21,8 +20,31 @@ use crate::turn::msg::{Awaited, TurnMsg};
 const NOTICEABLE: Duration = Duration::from_secs(2);
 /// How often a wait without progress is reported, for clients that connect meanwhile.
 const REPEATED: Duration = Duration::from_secs(10);
-/// In place of a percentage: the server says nothing.
-const UNKNOWN: u8 = u8::MAX;
+
+/// The signs of a server during the wait, in time since it began.
+#[derive(Clone, Copy, Default)]
+struct Signs {
+    /// The last byte.
+    heard: Option<Duration>,
+    /// The last progress.
+    moved: Duration,
+    /// Tokens of the prompt that it has read.
+    read: u64,
+    percent: Option<u8>,
+}
+
+impl Signs {
+    fn take(&mut self, chunk: &Chunk, now: Duration) {
+        self.heard = Some(now);
+        if let Chunk::Progress { done, of } = chunk {
+            if *done > self.read {
+                (self.read, self.moved) = (*done, now);
+            }
+            let percent = self.read.saturating_mul(100) / (*of).max(1);
+            self.percent = Some(u8::try_from(percent).unwrap_or(100).min(100));
+        }
+    }
+}
 
 /// Most pieces of one batch.
 const BATCH: usize = 256;
@@ -64,9 +86,11 @@ pub(super) async fn stream(
     n: u32,
     tx: &mpsc::Sender<Msg>,
 ) -> Result<(), ProviderError> {
-    let progress = Arc::new(AtomicU8::new(UNKNOWN));
+    let began = Instant::now();
+    let signs = Arc::new(Mutex::new(Signs::default()));
     let mut waits = provider.patience().map(|patience| {
-        AbortOnDropHandle::new(tokio::spawn(tell_wait(patience, Arc::clone(&progress), turn, n, tx.clone())))
+        let wait = tell_wait(patience, began, Arc::clone(&signs), turn, n, tx.clone());
+        AbortOnDropHandle::new(tokio::spawn(wait))
     });
     let mut chunks = provider.stream(request).await?.fuse();
     let send = async |chunks: Vec<Chunk>| {
@@ -108,12 +132,10 @@ pub(super) async fn stream(
         pace.heard += batch.len();
         for chunk in batch {
             match &chunk {
-                Ok(Chunk::Progress { done, of }) => {
-                    let percent =
-                        u8::try_from(done.saturating_mul(100) / (*of).max(1)).unwrap_or(100).min(100);
-                    progress.store(percent, Ordering::Relaxed);
-                }
                 Ok(chunk) if chunk.is_content() => drop(waits.take()),
+                Ok(chunk) if waits.is_some() => {
+                    signs.lock().unwrap_or_else(PoisonError::into_inner).take(chunk, began.elapsed());
+                }
                 _ => {}
             }
             match chunk {
@@ -132,18 +154,24 @@ pub(super) async fn stream(
 }
 
 /// Reports that the first token is awaited, until it is dropped.
-async fn tell_wait(patience: Patience, progress: Arc<AtomicU8>, turn: u64, n: u32, tx: mpsc::Sender<Msg>) {
-    let began = Instant::now();
-    let mut told: Option<(Instant, u8)> = None;
+async fn tell_wait(
+    patience: Patience,
+    began: Instant,
+    signs: Arc<Mutex<Signs>>,
+    turn: u64,
+    n: u32,
+    tx: mpsc::Sender<Msg>,
+) {
+    let mut told: Option<(Instant, Option<u8>)> = None;
     loop {
         tokio::time::sleep(NOTICEABLE).await;
-        let percent = progress.load(Ordering::Relaxed);
-        if told.is_some_and(|(last, known)| known == percent && last.elapsed() < REPEATED) {
+        let now = *signs.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_some_and(|(last, known)| known == now.percent && last.elapsed() < REPEATED) {
             continue;
         }
-        told = Some((Instant::now(), percent));
-        let progress = Some(percent).filter(|percent| *percent != UNKNOWN);
-        let wait = Awaited { since: began.elapsed(), patience: patience.clone(), progress };
+        told = Some((Instant::now(), now.percent));
+        let end = patience.end(now.heard, now.moved).map(|(end, setting)| (end, setting.to_owned()));
+        let wait = Awaited { since: began.elapsed(), end, progress: now.percent };
         if tx.send(Msg::Turn(TurnMsg::Awaited { turn, n, wait })).await.is_err() {
             return;
         }

@@ -150,7 +150,7 @@ pub enum TurnEvent {
         why: String,
         discard: bool,
     },
-    /// The retry wait ended (skipped, cancelled or over).
+    /// The wait for a retry ended (skipped, cancelled or over), or that for the first token without a reply.
     RetryEnded {},
     Usage {
         usage: Usage,

@@ -15,7 +15,7 @@ use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
 use crate::anthropic::reply::AnthropicReply;
-use crate::codec::amend::{Amendments, EffortSupport};
+use crate::codec::amend::{Amendments, EffortSupport, Refusal};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
 use crate::codec::image_limits::ImageLimits;
@@ -194,7 +194,7 @@ impl Wire for Anthropic {
     }
 
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
-        let max_tokens = request.max_output.or(info.max_output).unwrap_or(DEFAULT_OUTPUT).max(1);
+        let max_tokens = most_output(request, info);
         let mut tools: Vec<AnthropicTool<'_>> = request
             .tools
             .iter()
@@ -233,10 +233,12 @@ impl Wire for Anthropic {
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    fn amend(&self, request: &Request, said: &str, bound: bool) -> Option<&'static str> {
+    fn amend(&self, request: &Request, info: &ModelInfo, refusal: Refusal<'_>) -> Option<&'static str> {
         let marks = "cache_control";
         let sent = Some(marks).filter(|_| !self.amended.refused(&request.model, marks));
-        self.amended.take(request, said, sent.as_slice(), bound, || fit::images(&request.messages, &RULES))
+        // The format demands a limit: one is sent where the request has none.
+        let asked = Some(most_output(request, info));
+        self.amended.take(request, refusal, sent.as_slice(), asked, || fit::images(&request.messages, &RULES))
     }
 
     fn amendments(&self) -> &Amendments {
@@ -254,6 +256,11 @@ impl Wire for Anthropic {
     fn models(&self, body: &[u8]) -> Vec<String> {
         crate::models::ids(body, "data", "id")
     }
+}
+
+/// The limit of the output that is sent.
+fn most_output(request: &Request, info: &ModelInfo) -> u64 {
+    request.max_output.or(info.max_output).unwrap_or(DEFAULT_OUTPUT).max(1)
 }
 
 /// Reasoning budget in tokens, for models that take a number instead of an effort.

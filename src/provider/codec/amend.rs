@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::codec::request::Request;
 
-/// Which parts of the thinking effort a request carries.
+/// The parts of the thinking effort that a request carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EffortSupport {
     /// The chosen effort.
@@ -17,13 +17,13 @@ pub(crate) enum EffortSupport {
     Least,
 }
 
-/// What a request may carry and a server may refuse, by the names in messages and in the file of
+/// The options that a request may carry and a server may refuse, by the names in messages and in the file of
 /// [`Learned`](crate::registry::learned::Learned). No permission and no limit that a person set is among them.
 pub(crate) const OPTIONS: &[&str] = &[
     "stream_options",
     "prompt_cache_key",
     "cache_control",
-    "return_progress",
+    PROGRESS,
     "max_tokens",
     "max_completion_tokens",
     "max_output_tokens",
@@ -39,6 +39,8 @@ pub(crate) const OPTIONS: &[&str] = &[
 ];
 /// Summaries of thoughts: OpenAI gives them to verified organisations only, and refuses the whole request of others.
 pub(crate) const SUMMARY: &str = "reasoning.summary";
+/// How far the server has read the prompt.
+pub(crate) const PROGRESS: &str = "return_progress";
 /// A message with the role of the system; its text is then sent in the first message of the user.
 pub(crate) const SYSTEM: &str = "system";
 /// Null as the text of a reply that has only calls.
@@ -51,7 +53,7 @@ const EFFORT_CHOICE: &str = "default effort";
 /// The options of one model that its server refused.
 pub(crate) type Refused = BTreeSet<&'static str>;
 
-/// What one provider refused. Thoughts and images are kept in memory only, and are tried once more after a restart.
+/// The refusals of one provider. Thoughts and images are kept in memory only, and are tried once more after a restart.
 #[derive(Debug, Default)]
 pub(crate) struct Amendments {
     /// Sessions (by [`Request::cache_key`]) whose thoughts the server refused.
@@ -188,7 +190,7 @@ fn has(said: &str, words: &[&str]) -> bool {
     words.iter().any(|w| said.contains(w))
 }
 
-/// Whether the message names a field. A word of everyday language must be marked as a name.
+/// True when the message names a field. A word of everyday language must be marked as a name.
 fn names(said: &str, field: &str) -> bool {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let is_word = !field.contains(['_', '.']);
@@ -214,30 +216,64 @@ fn names(said: &str, field: &str) -> bool {
     })
 }
 
+/// A refusal of a request.
+#[derive(Clone, Copy)]
+pub(crate) struct Refusal<'a> {
+    /// The server's message.
+    pub(crate) said: &'a str,
+    /// The server says that it failed: then its words refuse an option only, since anything else may pass.
+    pub(crate) failed: bool,
+    /// A person limits the output, so that the limit is never left out.
+    pub(crate) bound: bool,
+}
+
+/// The names of a limit of the output; the first two are of one format.
+const LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+
 impl Amendments {
-    /// The server refused `request` with this message. `sent`: the options in it. `bound`: a person limits the output, so
-    /// that the limit is never left out. Returns what the next request leaves out; `None`: nothing more.
+    /// The server refused `request`. `sent`: the options in it; `asked`: its limit of the output. Returns what the next request
+    /// leaves out; `None`: nothing more.
     pub(crate) fn take(
         &self,
         request: &Request,
-        said: &str,
+        refusal: Refusal<'_>,
         sent: &[&'static str],
-        bound: bool,
+        asked: Option<u64>,
         images: impl FnOnce() -> usize,
     ) -> Option<&'static str> {
-        let said = said.to_lowercase();
+        let said = refusal.said.to_lowercase();
         let model = request.model.as_str();
-        if let Some(option) = self.refused_option(model, &said, sent, bound) {
+        if let Some(option) = self.refused_option(model, &said, sent, refusal.bound) {
             return Some(option);
         }
-        if let Some(most) = request.max_output.and_then(|asked| stated_output(&said, asked)) {
+        if refusal.failed {
+            return None;
+        }
+        self.part(request, &said, asked, images).or_else(|| {
+            // Some servers refuse it without naming it.
+            let known = sent.iter().any(|option| names(&said, option));
+            let unnamed = !known && sent.contains(&PROGRESS) && has(&said, &["(400)", "(422)"]);
+            (unnamed && self.refuse(model, PROGRESS)).then_some(PROGRESS)
+        })
+    }
+
+    /// The part of the request that the message refuses, beside options.
+    fn part(
+        &self,
+        request: &Request,
+        said: &str,
+        asked: Option<u64>,
+        images: impl FnOnce() -> usize,
+    ) -> Option<&'static str> {
+        let model = request.model.as_str();
+        if let Some(most) = asked.and_then(|asked| stated_output(said, asked)) {
             let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
             return outputs
                 .insert(model.to_owned(), most)
                 .is_none_or(|before| before > most)
                 .then_some("long replies");
         }
-        if has(&said, EFFORT) {
+        if has(said, EFFORT) {
             let next = match self.told(model) {
                 EffortSupport::Effort => EFFORT_FIELD,
                 EffortSupport::Nothing => EFFORT_CHOICE,
@@ -249,11 +285,11 @@ impl Amendments {
         // A thinking block without its signature, or at another place than its own.
         let moved =
             said.contains("thinking") && (said.contains("signature") || said.contains("conversation"));
-        if has(&said, THOUGHTS) || moved {
+        if has(said, THOUGHTS) || moved {
             let mut thoughts = self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
             return thoughts.insert(request.cache_key.clone()).then_some("earlier thinking");
         }
-        if has(&said, IMAGES) {
+        if has(said, IMAGES) {
             let now = images();
             let mut refused = self.images.lock().unwrap_or_else(PoisonError::into_inner);
             let before = refused.insert(request.cache_key.clone(), now).unwrap_or(0);
@@ -284,14 +320,10 @@ impl Amendments {
             option => names(said, option) && has(said, UNKNOWN),
         };
         let option = sent.iter().find(refuses).copied()?;
-        let limits = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
-        if limits.contains(&option) {
-            // A limit of the output goes under its other name before it is left out.
-            let other = said.contains("max_completion_tokens") || said.contains("max_tokens");
-            let last = option == "max_output_tokens" || limits.iter().any(|name| self.refused(model, name));
-            if last && bound || !last && !other {
-                return None;
-            }
+        // A limit of the output goes under its other name before it is left out.
+        let last = option == LIMITS[2] || LIMITS.iter().any(|name| self.refused(model, name));
+        if bound && last && LIMITS.contains(&option) {
+            return None;
         }
         self.refuse(model, option).then_some(option)
     }
@@ -302,7 +334,19 @@ impl Amendments {
         options.entry(model.to_owned()).or_default().insert(option)
     }
 
-    /// Whether the model's server refused this option.
+    /// Sends the limit of the output again where it was left out: a person has set one since.
+    pub(crate) fn keep_limit(&self, model: &str) {
+        let mut options = self.options.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(refused) = options.get_mut(model) else { return };
+        refused.remove(LIMITS[2]);
+        if LIMITS[..2].iter().all(|name| refused.contains(name)) {
+            for name in &LIMITS[..2] {
+                refused.remove(name);
+            }
+        }
+    }
+
+    /// True when the model's server refused this option.
     pub(crate) fn refused(&self, model: &str, option: &str) -> bool {
         let options = self.options.lock().unwrap_or_else(PoisonError::into_inner);
         options.get(model).is_some_and(|refused| refused.contains(option))
@@ -323,7 +367,7 @@ impl Amendments {
         self.outputs.lock().unwrap_or_else(PoisonError::into_inner).get(model).copied()
     }
 
-    /// Whether thoughts are sent back to the model that wrote them.
+    /// True when thoughts are sent back to the model that wrote them.
     pub(crate) fn thoughts(&self, request: &Request) -> bool {
         !self.thoughts.lock().unwrap_or_else(PoisonError::into_inner).contains(&request.cache_key)
     }

@@ -68,7 +68,7 @@ pub enum Chunk {
 const JOIN_LIMIT: usize = 16 * 1024;
 
 impl Chunk {
-    /// Whether it carries content of the reply: pings, counts and the progress before it do not.
+    /// True where it carries content of the reply: pings, counts and the progress before it do not.
     pub fn is_content(&self) -> bool {
         !matches!(self, Self::Ping | Self::Usage(_) | Self::Progress { .. })
     }

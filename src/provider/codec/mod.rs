@@ -23,7 +23,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tiller_config::schema::{ModelInfo, Timeouts};
 use tiller_protocol::{Clock as _, SystemClock};
 
-use crate::codec::amend::Amendments;
+use crate::codec::amend::{Amendments, Refusal};
 use crate::codec::chunk::Chunk;
 use crate::codec::request::Request;
 use crate::error::ProviderError;
@@ -47,11 +47,10 @@ pub(crate) trait Wire: Send + Sync {
     /// The request body. `provider` is the configured name; `info` the known properties of the model.
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8>;
 
-    /// Handles a refusal of the request with this message. Returns what later bodies leave out; `None`: nothing. `bound`: a
-    /// person limits the output, so that its limit stays.
-    fn amend(&self, request: &Request, said: &str, bound: bool) -> Option<&'static str>;
+    /// Handles a refusal of the request. Returns what later bodies leave out; `None`: nothing.
+    fn amend(&self, request: &Request, info: &ModelInfo, refusal: Refusal<'_>) -> Option<&'static str>;
 
-    /// What the server refused.
+    /// The options and parts that the server refused.
     fn amendments(&self) -> &Amendments;
 
     /// A decoder for one reply.
@@ -97,6 +96,9 @@ pub(crate) trait Decoder: Send {
 
 /// How long the beginning of a reply is awaited where neither the settings nor the address say otherwise.
 const FIRST_BYTE: Duration = Duration::from_secs(120);
+
+/// Seconds of silence in the middle of a reply, for servers in the own network.
+const NEAR_IDLE: f64 = 600.0;
 
 fn seconds(of: f64) -> Duration {
     Duration::try_from_secs_f64(of.max(0.001)).unwrap_or(Duration::MAX)
@@ -157,25 +159,36 @@ impl WireProvider {
         }
     }
 
+    /// Silence in the middle of a reply. Some servers send a long call only when it is whole: those in the own network get more
+    /// time.
+    fn idle(&self) -> Duration {
+        let usual = Timeouts::default().idle;
+        let own = self.timeouts.idle;
+        let unset = (own - usual).abs() < f64::EPSILON;
+        seconds(if unset && local::is_near(&self.base) { NEAR_IDLE } else { own })
+    }
+
     /// The error of a refused request. Where the server refused a part that can be left out, the turn retries, as after any
     /// transient failure, and the next body differs.
     fn amend(&self, request: &Request, error: ProviderError) -> ProviderError {
-        let said = match &error {
-            ProviderError::Rejected(text) => text,
+        let (said, failed) = match &error {
+            ProviderError::Rejected(text) => (text, false),
             // Local servers fail with it when a chat template refuses something.
             ProviderError::Wait { message, .. } if message.contains("(500)") || message.contains("(501)") => {
-                message
+                (message, true)
             }
             _ => return error,
         };
         let bound = models::limits_output(&self.table, &self.name, &request.model);
-        let Some(left_out) = self.wire.amend(request, said, bound) else { return error };
+        let info = models::lookup_in(&self.table, &self.name, &request.model);
+        let refusal = Refusal { said, failed, bound };
+        let Some(left_out) = self.wire.amend(&self.limited(request), &info, refusal) else { return error };
         if let Some(learned) = &self.learned {
             learned.keep(&self.base, &self.wire.amendments().options(), SystemClock::default().now());
         }
         let said = said.trim_end_matches('.');
         ProviderError::Wait {
-            message: format!("{said}. Sent again without what it refused: {left_out}"),
+            message: format!("{said}. Left out from now on: {left_out}"),
             after: Some(Duration::ZERO),
         }
     }
@@ -194,7 +207,8 @@ impl WireProvider {
         Limits {
             connect: seconds(self.timeouts.connect),
             first_byte: self.first_byte().unwrap_or(Duration::MAX),
-            idle: seconds(self.timeouts.idle),
+            idle: self.idle(),
+            near: local::is_near(&self.base),
             pings_only: seconds(self.timeouts.pings_only),
             reply: stream::REPLY_LIMIT,
         }
@@ -240,12 +254,16 @@ impl Provider for WireProvider {
 
     fn body(&self, request: &Request) -> Vec<u8> {
         let info = models::lookup_in(&self.table, &self.name, &request.model);
+        if models::limits_output(&self.table, &self.name, &request.model) {
+            self.wire.amendments().keep_limit(&request.model);
+        }
         self.wire.body(&self.name, &self.limited(request), &info)
     }
 
     fn patience(&self) -> Option<Patience> {
-        let setting = format!("providers.{}.timeouts.first_byte", self.name);
-        Some(Patience { limit: self.first_byte(), setting })
+        let setting = |name: &str| format!("providers.{}.timeouts.{name}", self.name);
+        let signals = (seconds(self.timeouts.pings_only), setting("pings_only"));
+        Some(Patience { limit: self.first_byte(), setting: setting("first_byte"), signals })
     }
 
     async fn models(&self) -> Result<Vec<String>, ProviderError> {

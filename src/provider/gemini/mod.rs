@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
-use crate::codec::amend::{Amendments, EffortSupport, SYSTEM};
+use crate::codec::amend::{Amendments, EffortSupport, Refusal, SYSTEM};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
 use crate::codec::image_limits::ImageLimits;
@@ -186,9 +186,10 @@ impl Wire for Gemini {
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    fn amend(&self, request: &Request, said: &str, bound: bool) -> Option<&'static str> {
+    fn amend(&self, request: &Request, _: &ModelInfo, refusal: Refusal<'_>) -> Option<&'static str> {
         let sent = Some(SYSTEM).filter(|_| !self.amended.refused(&request.model, SYSTEM));
-        self.amended.take(request, said, sent.as_slice(), bound, || fit::images(&request.messages, &RULES))
+        let asked = request.max_output;
+        self.amended.take(request, refusal, sent.as_slice(), asked, || fit::images(&request.messages, &RULES))
     }
 
     fn amendments(&self) -> &Amendments {

@@ -92,7 +92,7 @@ fn named<'a>(
     own.into_iter().flatten().filter(move |(p, _)| matches(&p.to_ascii_lowercase(), id))
 }
 
-/// Whether the person's entries limit the output of a model.
+/// True when the person's entries limit the output of a model.
 pub(crate) fn limits_output(overrides: &Overrides, provider: &str, model: &str) -> bool {
     let id = model.to_ascii_lowercase();
     named(overrides.get(provider), &id).any(|(_, info)| info.max_output.is_some())

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part, ToolCall};
 
-use crate::codec::amend::{Amendments, EffortSupport, NULL_CONTENT, SYSTEM};
+use crate::codec::amend::{Amendments, EffortSupport, NULL_CONTENT, PROGRESS, Refusal, SYSTEM};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
 use crate::codec::image_limits::ImageLimits;
@@ -39,11 +39,19 @@ fn dialect(base: &str) -> Dialect {
         Dialect::OpenRouter
     } else if base.starts_with("https://api.mistral.ai") {
         Dialect::Mistral
-    } else if base.starts_with("https://generativelanguage.googleapis.com/") {
+    } else if is_google(base) {
         Dialect::Gemini
     } else {
         Dialect::Compatible
     }
+}
+
+/// True for Google's own servers, also those of its cloud.
+fn is_google(base: &str) -> bool {
+    let host = base.strip_prefix("https://").and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    host == "generativelanguage.googleapis.com"
+        || host == "aiplatform.googleapis.com"
+        || host.ends_with("-aiplatform.googleapis.com")
 }
 
 /// The variants of the format.
@@ -81,6 +89,10 @@ impl OpenAiChat {
         [first, second].into_iter().find(|name| !self.amended.refused(model, name))
     }
 
+    fn says_progress(&self) -> bool {
+        self.near && self.dialect == Dialect::Compatible
+    }
+
     fn parameters<'a>(&self, schema: &'a Value) -> Cow<'a, Value> {
         match self.dialect {
             Dialect::Gemini => {
@@ -93,8 +105,17 @@ impl OpenAiChat {
     /// The options of a request that its server may refuse.
     fn sent(&self, request: &Request) -> Vec<&'static str> {
         let limit = self.limit(&request.model).filter(|_| request.max_output.is_some());
-        ["stream_options", "prompt_cache_key", "return_progress", SYSTEM, NULL_CONTENT]
+        let only_calls = |message: &ChatMessage| match message {
+            ChatMessage::Assistant { blocks, .. } => !blocks.iter().any(|b| matches!(b, Block::Text { .. })),
+            _ => false,
+        };
+        let own = self.dialect == Dialect::OpenAi;
+        let null = request.messages.iter().any(only_calls);
+        ["stream_options", SYSTEM]
             .into_iter()
+            .chain(own.then_some("prompt_cache_key"))
+            .chain(self.says_progress().then_some(PROGRESS))
+            .chain(null.then_some(NULL_CONTENT))
             .chain(limit)
             .filter(|option| !self.amended.refused(&request.model, option))
             .collect()
@@ -252,7 +273,7 @@ impl Wire for OpenAiChat {
             model: &request.model,
             stream: true,
             stream_options: takes("stream_options").then_some(StreamOptions { include_usage: true }),
-            return_progress: self.near && self.dialect == Dialect::Compatible && takes("return_progress"),
+            return_progress: self.says_progress() && takes(PROGRESS),
             max_tokens: request.max_output.filter(|_| limit == Some("max_tokens")),
             max_completion_tokens: request.max_output.filter(|_| limit == Some("max_completion_tokens")),
             reasoning_effort: word.filter(|_| !router),
@@ -279,9 +300,9 @@ impl Wire for OpenAiChat {
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    fn amend(&self, request: &Request, said: &str, bound: bool) -> Option<&'static str> {
+    fn amend(&self, request: &Request, _: &ModelInfo, refusal: Refusal<'_>) -> Option<&'static str> {
         let images = || fit::images(&request.messages, &self.rules());
-        self.amended.take(request, said, &self.sent(request), bound, images)
+        self.amended.take(request, refusal, &self.sent(request), request.max_output, images)
     }
 
     fn amendments(&self) -> &Amendments {

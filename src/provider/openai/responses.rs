@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part};
 
-use crate::codec::amend::{Amendments, SUMMARY};
+use crate::codec::amend::{Amendments, Refusal, SUMMARY};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
 use crate::codec::image_limits::ImageLimits;
@@ -169,14 +169,15 @@ impl Wire for OpenAiResponses {
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    fn amend(&self, request: &Request, said: &str, bound: bool) -> Option<&'static str> {
+    fn amend(&self, request: &Request, _: &ModelInfo, refusal: Refusal<'_>) -> Option<&'static str> {
         let limit = request.max_output.map(|_| "max_output_tokens");
         let sent: Vec<&'static str> = ["store", "include", "prompt_cache_key", "strict", SUMMARY]
             .into_iter()
             .chain(limit)
             .filter(|option| !self.amended.refused(&request.model, option))
             .collect();
-        self.amended.take(request, said, &sent, bound, || fit::images(&request.messages, &RULES))
+        self.amended
+            .take(request, refusal, &sent, request.max_output, || fit::images(&request.messages, &RULES))
     }
 
     fn amendments(&self) -> &Amendments {

@@ -2,6 +2,7 @@
 //! model; forgotten after a month, since servers are replaced.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -34,8 +35,10 @@ impl Learned {
         Self(keys.with_file_name("refused-options.json"))
     }
 
-    /// What the server at this address refused, by model. A file that cannot be read says nothing: then it is learned again.
+    /// The options that the server at this address refused, by model. A file that cannot be read says nothing: then they are
+    /// learned again.
     pub(crate) fn of(&self, base: &str, now: Time) -> BTreeMap<String, Refused> {
+        let base = bare(base);
         let known = |row: &Row| {
             OPTIONS.iter().copied().filter(|option| row.options.iter().any(|own| own == option)).collect()
         };
@@ -45,13 +48,19 @@ impl Learned {
 
     /// Keeps what the server at this address refused. What cannot be written is learned again.
     pub(crate) fn keep(&self, base: &str, refused: &BTreeMap<String, Refused>, now: Time) {
+        let base = bare(base);
         let mut rows = self.rows(now);
         for (model, options) in refused {
-            let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+            let mut options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+            let found = rows.iter().find(|row| row.base == base && row.model == *model);
+            // Another process may have learned more.
+            options.extend(found.into_iter().flat_map(|row| row.options.iter().cloned()));
+            options.sort_unstable();
+            options.dedup();
             match rows.iter_mut().find(|row| row.base == base && row.model == *model) {
                 Some(row) if row.options == options => {}
                 Some(row) => (row.options, row.time) = (options, now),
-                None => rows.push(Row { base: base.to_owned(), model: model.clone(), options, time: now }),
+                None => rows.push(Row { base: base.clone(), model: model.clone(), options, time: now }),
             }
         }
         rows.sort_by_key(|row| std::cmp::Reverse(row.time.millis()));
@@ -76,9 +85,21 @@ impl Learned {
 
     fn write(&self, rows: &[Row]) -> std::io::Result<()> {
         let next = self.0.with_extension(format!("new{}", std::process::id()));
-        std::fs::write(&next, serde_json::to_vec_pretty(rows)?)?;
+        let mut open = std::fs::OpenOptions::new();
+        open.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut open, 0o600);
+        open.open(&next)?.write_all(&serde_json::to_vec_pretty(rows)?)?;
         std::fs::rename(&next, &self.0).inspect_err(|_| drop(std::fs::remove_file(&next)))
     }
+}
+
+/// The address without a name and a password in it.
+fn bare(base: &str) -> String {
+    let Some((scheme, rest)) = base.split_once("://") else { return base.to_owned() };
+    let host = rest.find('/').unwrap_or(rest.len());
+    let from = rest.get(..host).and_then(|host| host.rfind('@')).map_or(0, |at| at + 1);
+    format!("{scheme}://{}", rest.get(from..).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -97,6 +118,13 @@ mod tests {
         assert_eq!(file.of("http://a", now), refused);
         assert_eq!(file.of("http://b", now)["m"], Refused::from(["max_tokens"]));
         assert!(file.of("http://c", now).is_empty());
+        // The options that another process has learned stay, and a password is no part of an address.
+        let more = BTreeMap::from([("m".to_owned(), Refused::from(["store"]))]);
+        file.keep("http://me:secret@d/v1", &refused, now);
+        file.keep("http://d/v1", &more, now);
+        assert_eq!(file.of("http://me:other@d/v1", now)["m"], Refused::from(["store", "stream_options"]));
+        let kept = std::fs::read_to_string(dir.path().join("refused-options.json")).unwrap();
+        assert!(!kept.contains("secret"), "{kept}");
         assert!(file.of("http://a", Time(1_000 + AGE)).is_empty());
         // Only options of this program count, and a broken file says nothing.
         let path = dir.path().join("refused-options.json");

@@ -57,7 +57,7 @@ pub(crate) fn ollama(text: &str) -> String {
 const LOCAL_NAMES: [&str; 9] =
     ["localhost", "local", "lan", "home", "internal", "intranet", "corp", "localdomain", "home.arpa"];
 
-/// Whether an address is on this machine or in a private network, where a server reads long prompts for minutes and nothing
+/// True for an address on this machine or in a private network, where a server reads long prompts for minutes and nothing
 /// is paid for waiting. By the address alone: nothing is resolved.
 pub(crate) fn is_near(base: &str) -> bool {
     let Ok(url) = Url::parse(base) else { return false };

@@ -24,7 +24,7 @@ async fn turn(p: &Arc<dyn Provider>, request: &Request) -> (Outcome, usize) {
     panic!("it was refused again and again");
 }
 
-/// What a server refuses of a request: who, its format, whether a body has it, the status, and the words.
+/// A refusal of a request: who, its format, whether a body has it, the status, and the words.
 type Refusal = (&'static str, Wire, fn(&Value) -> bool, u16, Value);
 
 fn refusals() -> Vec<Refusal> {
@@ -220,6 +220,47 @@ fn full() -> Request {
     all
 }
 
+/// A turn states no limit of the output; this format sends one all the same, which the server may find too large.
+#[tokio::test]
+async fn p17_a_stated_limit_is_learned_by_a_turn_without_one() {
+    let said = json!({"error": {"message": "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for x"}});
+    let server = refusing(Wire::Anthropic, |b| b["max_tokens"].as_u64().is_some_and(|n| n > 8192), 400, said);
+    let p = provider(Wire::Anthropic, &server.url());
+    let turns = Request { max_output: None, ..full() };
+    let (out, n) = turn(&p, &turns).await;
+    assert_eq!((out.error, n), (None, 2));
+    assert_eq!(server.bodies()[1]["max_tokens"], 8192);
+    assert_eq!(turn(&p, &turns).await.1, 1);
+}
+
+/// Words of a server that failed, or that are about something else, leave nothing out.
+#[tokio::test]
+async fn p17_words_about_something_else_leave_nothing_out() {
+    for (status, text, mends) in [
+        (500, "could not fetch image_url", false),
+        (500, "reasoning_content could not be stored", false),
+        (400, "content is required", false),
+        (500, "stream_options is not supported", true),
+    ] {
+        let said = json!({"error": {"message": text}});
+        let server = ScriptServer::with(move |_, _| Reply::status(status).json(&said));
+        let out = ask(&provider(Wire::OpenaiChat, &server.url()), hello()).await;
+        let again =
+            matches!(&out.error, Some(ProviderError::Wait { after: Some(wait), .. }) if wait.is_zero());
+        let named = format!("{:?}", out.error).contains("return_progress");
+        assert_eq!(again && !named, mends, "{status} {text} {:?}", out.error);
+    }
+}
+
+/// A strict server in the own network that does not name the option it refuses.
+#[tokio::test]
+async fn p17_progress_is_not_asked_of_a_server_that_refuses_it_without_a_word() {
+    let said = json!({"error": {"message": "bad request"}});
+    let server = refusing(Wire::OpenaiChat, |b| b.get("return_progress").is_some(), 400, said);
+    let (out, n) = turn(&provider(Wire::OpenaiChat, &server.url()), &hello()).await;
+    assert_eq!((out.error, n), (None, 2));
+}
+
 #[tokio::test]
 async fn p17_refused_options_are_left_out_and_not_sent_again() {
     for (who, wire, has, status, said) in refusals() {
@@ -240,8 +281,12 @@ async fn p17_refused_options_are_left_out_and_not_sent_again() {
 
 /// A provider `p` that keeps what it learns in this folder.
 fn keeping(wire: Wire, url: &str, dir: &std::path::Path) -> Arc<dyn Provider> {
+    kept(entry(wire, url), dir)
+}
+
+fn kept(entry: tiller_config::schema::Provider, dir: &std::path::Path) -> Arc<dyn Provider> {
     let mut config = Config::default();
-    config.providers.insert("p".into(), entry(wire, url));
+    config.providers.insert("p".into(), entry);
     let var = |name: &str| (name == "TEST_KEY").then(|| KEY.into());
     let keys = dir.join("keys.toml");
     build(&config, &ApiFormats::built_in(), &var, Some(&keys), &tiller_provider::Redact::default())
@@ -280,6 +325,23 @@ async fn p17_a_limit_that_a_person_set_is_never_left_out() {
         out.error
     );
     assert!(server.bodies().iter().all(has), "each request has the limit");
+}
+
+#[tokio::test]
+async fn p17_a_limit_that_is_set_later_is_sent_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = json!({"error": {"message": "max_tokens and max_completion_tokens are not supported"}});
+    let has: fn(&Value) -> bool =
+        |b| b.get("max_tokens").is_some() || b.get("max_completion_tokens").is_some();
+    let server = refusing(Wire::OpenaiChat, has, 400, said);
+    let first = turn(&keeping(Wire::OpenaiChat, &server.url(), dir.path()), &full()).await;
+    assert_eq!(first.0.error, None);
+    let mut of = entry(Wire::OpenaiChat, &server.url());
+    let own = tiller_config::schema::ModelInfo { max_output: Some(20_000), ..Default::default() };
+    of.models.insert("model-*".into(), own);
+    let next = turn(&kept(of, dir.path()), &full()).await;
+    assert!(matches!(next.0.error, Some(ProviderError::Rejected(_))), "{:?}", next.0.error);
+    assert!(server.bodies().last().is_some_and(has), "the request has the limit");
 }
 
 /// xorshift64*.

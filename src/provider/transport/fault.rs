@@ -82,6 +82,12 @@ pub(crate) fn refusal(
         return answer::page(provider, &body, Some(status));
     }
     match status {
+        // A gateway gave up waiting: the server behind it may still be computing.
+        504 | 524 => ProviderError::Unanswered(text(
+            "gave no answer in time",
+            "It may still be computing the reply, so the request was not sent again. Send it again, or raise the \
+             time limit of the gateway.",
+        )),
         403 => ProviderError::Auth(text(
             "does not allow this",
             "Check that the key may use this model, then send again.",

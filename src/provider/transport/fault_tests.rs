@@ -108,6 +108,8 @@ fn p1_p2_p9_refusals_are_classed_by_remedy() {
         (400, openai("", "messages: roles must alternate"), "rejected"),
         (422, json!({"detail": "bad field"}).to_string(), "rejected"),
         (408, String::new(), "wait"),
+        (504, String::new(), "unanswered"),
+        (524, String::new(), "unanswered"),
         (409, String::new(), "wait"),
         (500, anthropic("api_error", "Internal server error"), "wait"),
         (502, "<html>Bad gateway</html>".into(), "wait"),

@@ -41,6 +41,8 @@ pub(crate) struct Limits {
     /// Silence before the reply begins. [`Duration::MAX`]: no limit, also not for signals without a reply.
     pub(crate) first_byte: Duration,
     pub(crate) idle: Duration,
+    /// In the own network: a connection that goes silent there is seldom broken, the server computes.
+    pub(crate) near: bool,
     pub(crate) pings_only: Duration,
     /// Maximum bytes of the reply after decompression.
     pub(crate) reply: usize,
@@ -79,9 +81,14 @@ fn unanswered(provider: &str, limit: Duration, what: &str, setting: &str) -> Pro
     ))
 }
 
-/// The same for one that has sent nothing at all.
-fn silent(provider: &str, limit: Duration) -> ProviderError {
-    unanswered(provider, limit, "accepted the request, then sent nothing", "first_byte")
+/// The same for one that is silent before its reply. `signs`: it has sent signals before.
+fn silent(provider: &str, limit: Duration, signs: bool) -> ProviderError {
+    let so_far = if signs {
+        "sent only keep-alive signals, then nothing"
+    } else {
+        "accepted the request, then sent nothing"
+    };
+    unanswered(provider, limit, so_far, "first_byte")
 }
 
 fn endless(provider: &str) -> ProviderError {
@@ -106,7 +113,7 @@ pub(crate) async fn open(request: StreamRequest<'_>) -> Result<ChunkStream, Prov
     let first = start.checked_add(limits.first_byte);
     let response = until(first, client.post(url).headers(headers).body(body).send())
         .await
-        .ok_or_else(|| silent(provider, limits.first_byte))?
+        .ok_or_else(|| silent(provider, limits.first_byte, false))?
         .map_err(|e| fault::network(provider, &host, proxy.as_deref(), &e))?;
     if !response.status().is_success() {
         return Err(refused(provider, proxy.as_deref(), response).await);
@@ -212,7 +219,7 @@ fn earlier(idle: Option<Instant>, quiet: Option<Instant>) -> (Option<Instant>, b
     }
 }
 
-/// What has arrived of a reply.
+/// The part of a reply that has arrived.
 #[derive(Default)]
 struct Arrived {
     /// Bytes of content in the chunks.
@@ -239,7 +246,7 @@ struct Run {
     /// Created at the first wait with a time limit.
     timer: Option<Timer>,
     bytes: usize,
-    /// What has arrived so far.
+    /// The part that has arrived so far.
     arrived: Arrived,
     answer: Answer,
 }
@@ -284,16 +291,23 @@ impl Run {
                     let (limit, what) = (self.limits.pings_only, "sent only keep-alive signals and no reply");
                     self.fail(unanswered(&self.provider, limit, what, "pings_only"));
                 }
-                Phase::First(_) => self.fail(silent(&self.provider, self.limits.first_byte)),
-                _ if quiet_first => {
-                    let limit = self.limits.pings_only;
-                    self.fail(late(&self.provider, limit, "sent only keep-alive signals and no reply"));
+                Phase::First(_) => {
+                    self.fail(silent(&self.provider, self.limits.first_byte, self.bytes > 0));
                 }
-                _ => self.fail(late(
-                    &self.provider,
-                    self.limits.idle,
-                    "went silent in the middle of its reply",
-                )),
+                _ => {
+                    let (limit, what, setting) = match quiet_first {
+                        true => (
+                            self.limits.pings_only,
+                            "sent only keep-alive signals and no reply",
+                            "pings_only",
+                        ),
+                        false => (self.limits.idle, "went silent in the middle of its reply", "idle"),
+                    };
+                    self.fail(match self.limits.near {
+                        true => unanswered(&self.provider, limit, what, setting),
+                        false => late(&self.provider, limit, what),
+                    });
+                }
             }
             return;
         };
@@ -352,7 +366,7 @@ impl Run {
                 content |= chunk.is_content();
                 if let Chunk::Progress { done, .. } = chunk {
                     progress |= done > *read;
-                    *read = done;
+                    *read = done.max(*read);
                 }
                 *kept = kept.saturating_add(chunk.size());
                 if *kept > CONTENT_LIMIT {

@@ -77,10 +77,44 @@ async fn p17_a_server_in_the_own_network_is_awaited_without_a_limit_and_its_prog
     // Silence after the progress is no reason to end either.
     let mut rig = at(&place, &server, json!({"timeouts": {"idle": 0.5, "pings_only": 0.5}})).await;
     rig.submit("go");
-    let wait = rig.until("the wait", awaiting).await;
+    let wait = rig.until("the progress", |body| awaiting(body).filter(|(_, _, p)| p.is_some())).await;
     assert_eq!(wait, (None, String::new(), Some(33)));
     hold.release();
     assert_eq!(rig.finished().await.1, "There.");
+    assert_eq!(server.count(), 1);
+}
+
+/// Signals move the limit of silence: the one of signals is shown then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p17_the_limit_that_ends_the_wait_is_the_one_that_is_shown() {
+    let place = Place::new();
+    let server = ScriptServer::start([Reply::sse("").repeat(": keep-alive\n\n", 50)]);
+    let limits = json!({"timeouts": {"first_byte": 100.0, "pings_only": 9.0}});
+    let mut rig = at(&place, &server, limits).await;
+    rig.submit("go");
+    let shown = |body: &EventBody| awaiting(body).filter(|(_, setting, _)| setting.ends_with("pings_only"));
+    let (limit, ..) = rig.until("the wait", shown).await;
+    assert_eq!(limit, Some(9.0));
+    let said = rig.finished().await.2.unwrap().message;
+    assert!(said.contains("raise providers.wire.timeouts.pings_only"), "{said}");
+    assert_eq!(server.count(), 1);
+}
+
+/// A wait that is stopped is not shown any longer, and a retry that was not made leaves no trace.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p17_a_retry_that_is_stopped_before_leaves_no_trace() {
+    let place = Place::new();
+    let busy = Reply::status(503)
+        .header("retry-after", "200")
+        .json(&json!({"error": {"message": "no slot is free"}}));
+    let server = ScriptServer::start([busy]);
+    let mut rig = at(&place, &server, json!({})).await;
+    rig.submit("go");
+    rig.until("the retry", |body| matches!(body, EventBody::Turn(TurnEvent::Retrying { .. })).then_some(()))
+        .await;
+    rig.interrupt(false);
+    assert_eq!(rig.finished().await.0, TurnStatus::Interrupted);
+    assert!(!format!("{:?}", rig.seen).contains("Sent again"), "{:?}", rig.seen);
     assert_eq!(server.count(), 1);
 }
 
