@@ -249,12 +249,7 @@ impl Amendments {
         if refusal.failed {
             return None;
         }
-        self.part(request, &said, asked, images).or_else(|| {
-            // Some servers refuse it without naming it.
-            let known = sent.iter().any(|option| names(&said, option));
-            let unnamed = !known && sent.contains(&PROGRESS) && has(&said, &["(400)", "(422)"]);
-            (unnamed && self.refuse(model, PROGRESS)).then_some(PROGRESS)
-        })
+        self.part(request, &said, asked, images)
     }
 
     /// The part of the request that the message refuses, beside options.

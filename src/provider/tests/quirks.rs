@@ -588,8 +588,8 @@ async fn p17_a_call_that_was_cut_before_the_end_does_not_run() {
         (Wire::OpenaiChat, chat("")),
         (Wire::OpenaiChat, chat("{\"path\":")),
         (Wire::OpenaiChat, chat("{\"path\":{\"path\":\"a\"}")),
-        (Wire::Anthropic, events(&[start.clone()])),
-        (Wire::Anthropic, events(&[start.clone(), delta("{\"path\":{\"path\":\"a\"}")])),
+        (Wire::Anthropic, events(std::slice::from_ref(&start))),
+        (Wire::Anthropic, events(&[start, delta("{\"path\":{\"path\":\"a\"}")])),
     ] {
         let server = ScriptServer::start([Reply::sse(format!("{body}data: [DONE]\n\n"))]);
         let out = ask(&provider(wire, &server.url()), hello()).await;

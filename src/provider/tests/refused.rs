@@ -252,15 +252,6 @@ async fn p17_words_about_something_else_leave_nothing_out() {
     }
 }
 
-/// A strict server in the own network that does not name the option it refuses.
-#[tokio::test]
-async fn p17_progress_is_not_asked_of_a_server_that_refuses_it_without_a_word() {
-    let said = json!({"error": {"message": "bad request"}});
-    let server = refusing(Wire::OpenaiChat, |b| b.get("return_progress").is_some(), 400, said);
-    let (out, n) = turn(&provider(Wire::OpenaiChat, &server.url()), &hello()).await;
-    assert_eq!((out.error, n), (None, 2));
-}
-
 #[tokio::test]
 async fn p17_refused_options_are_left_out_and_not_sent_again() {
     for (who, wire, has, status, said) in refusals() {
