@@ -58,7 +58,7 @@ fn valid_files_have_no_problems() {
     assert_eq!(config.model.as_deref(), Some("anthropic/x"));
     assert_eq!((config.profile, config.limits.turns, config.limits.attempts), (Profile::AutoEdit, 50, 6));
     let local = &config.providers["local"];
-    assert_eq!((local.timeouts.connect, local.timeouts.idle, local.timeouts.first_byte), (5.0, 30.5, 120.0));
+    assert_eq!((local.timeouts.connect, local.timeouts.idle, local.timeouts.first_byte), (5.0, 30.5, None));
     assert_eq!(local.models["qwen*"].window, Some(32_768));
     assert_eq!(config.budget.tiers["deep"], 3.0);
     assert_eq!(config.watch.ignore, vec!["target", "*.log"]);

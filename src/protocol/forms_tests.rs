@@ -47,7 +47,7 @@ variants!(query, QUERIES, Query: Snapshot Page PathPart Sessions Models Mentions
     RestorePreview
     ToolOutput Processes Hooks Workflows Mcp Learnings Screen Scrollback Tree Memory Skills);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
-    ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
+    ToolCallBegun AssistantMessage EntryAdded Awaiting Retrying RetryEnded Usage Compacted TurnFinished);
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress InnerCall ToolFinished ShellStarted ShellLine);
 variants!(ask_event, ASK_EVENTS, AskEvent: PermissionAsked PermissionDecided QuestionAsked QuestionAnswered);
 variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged WorkflowChanged Receipt QueueChanged WorkspaceChanged TurnChanged

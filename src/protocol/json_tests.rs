@@ -58,6 +58,12 @@ fn events_have_a_stable_form() {
         event(EventBody::Turn(TurnEvent::TextDelta { text: "a\u{e9}\n".into() })),
         event(EventBody::Turn(TurnEvent::ThinkingDelta { text: "hm".into() })),
         event(EventBody::Turn(TurnEvent::AssistantMessage { entry: id, text: "hi".into(), node: node() })),
+        event(EventBody::Turn(TurnEvent::Awaiting {
+            seconds: 12.0,
+            limit: Some(120.0),
+            setting: "providers.p.timeouts.first_byte".into(),
+            progress: Some(30),
+        })),
         event(EventBody::Turn(TurnEvent::Retrying {
             attempt: 2,
             of: 6,

@@ -23,6 +23,10 @@ pub enum ProviderError {
     /// Connection refused or reset, DNS, TLS, time-out, cut in the middle. Retry.
     #[error("{0}")]
     Network(String),
+    /// The server took the request and did not begin its reply in time. It may still be computing it, so that the request
+    /// is not sent again.
+    #[error("{0}")]
+    Unanswered(String),
     /// 400, 404, 422, a spend limit, an error event that a retry cannot resolve.
     #[error("{0}")]
     Rejected(String),

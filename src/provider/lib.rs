@@ -46,6 +46,33 @@ use futures_util::stream::BoxStream;
 /// A stream of chunks. The connection's task is the sender; dropping the stream closes the connection.
 pub type ChunkStream = BoxStream<'static, Result<Chunk, ProviderError>>;
 
+/// How long a reply may take to begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// `None`: as long as it takes.
+    pub limit: Option<std::time::Duration>,
+    /// The setting of the limit, as it stands in `config.toml`.
+    pub setting: String,
+    /// The same for a server that sends signals without a reply: each moves the other limit, and none this one.
+    pub signals: (std::time::Duration, String),
+}
+
+impl Patience {
+    /// The end of the wait and its setting, in time since it began. `heard`: when the last byte arrived; `moved`: when the server was
+    /// last seen to get on with the prompt.
+    #[must_use]
+    pub fn end(
+        &self,
+        heard: Option<std::time::Duration>,
+        moved: std::time::Duration,
+    ) -> Option<(std::time::Duration, &str)> {
+        let limit = self.limit?;
+        let silent = heard.unwrap_or_default().saturating_add(limit);
+        let quiet = moved.saturating_add(self.signals.0);
+        Some(if silent <= quiet { (silent, &*self.setting) } else { (quiet, &*self.signals.1) })
+    }
+}
+
 /// One wire format at one address.
 #[async_trait]
 pub trait Provider: Send + Sync {
@@ -62,6 +89,11 @@ pub trait Provider: Send + Sync {
 
     /// Prepares what the first request needs. An error here occurs again with that request, and is reported then.
     async fn prepare(&self) {}
+
+    /// How long the beginning of a reply is awaited; `None`: it is no server.
+    fn patience(&self) -> Option<Patience> {
+        None
+    }
 
     /// The exact body that `stream` would send, for the prefix tests and `/context`.
     fn body(&self, request: &Request) -> Vec<u8>;

@@ -128,6 +128,13 @@ impl Reply {
         self
     }
 
+    /// Goes on only after `hold` was released.
+    #[must_use]
+    pub fn wait_for(mut self, hold: &Hold) -> Self {
+        self.steps.push(Step::Hold(hold.clone()));
+        self
+    }
+
     /// Sends `bytes` repeatedly, `ms` milliseconds apart, until the client disconnects.
     #[must_use]
     pub fn repeat(mut self, bytes: impl Into<Vec<u8>>, ms: u64) -> Self {

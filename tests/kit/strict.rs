@@ -115,7 +115,7 @@ fn anthropic(body: &Value) -> Checked {
     }
     for tool in list(body, "tools") {
         need(word(str_of(tool, "name"), 64), || format!("tools: name {}", tool["name"]))?;
-        need(tool["input_schema"]["type"] == "object", || "tools: input_schema.type".into())?;
+        one_object("tools.input_schema", &tool["input_schema"])?;
     }
     let messages = list(body, "messages");
     need(!messages.is_empty(), || "messages: at least one message is required".into())?;
@@ -195,6 +195,7 @@ fn chat(body: &Value) -> Checked {
     for tool in list(body, "tools") {
         let name = str_of(&tool["function"], "name");
         need(word(name, 64), || format!("tools: name {name:?}"))?;
+        one_object("tools.parameters", &tool["function"]["parameters"])?;
     }
     let messages = list(body, "messages");
     need(!messages.is_empty(), || "messages: empty array".into())?;
@@ -286,6 +287,7 @@ fn chat(body: &Value) -> Checked {
 fn responses(body: &Value) -> Checked {
     for tool in list(body, "tools") {
         need(word(str_of(tool, "name"), 64), || format!("tools: name {}", tool["name"]))?;
+        one_object("tools.parameters", &tool["parameters"])?;
     }
     let input = list(body, "input");
     need(!input.is_empty(), || "input: empty".into())?;
@@ -342,6 +344,119 @@ fn responses(body: &Value) -> Checked {
     need(last["role"] != "assistant", || "the last item is the model's own".into())
 }
 
+/// Checks a schema of a declaration.
+fn declared(at: &str, schema: &Value, depth: usize) -> Checked {
+    let fields = [
+        "type",
+        "format",
+        "description",
+        "nullable",
+        "enum",
+        "minItems",
+        "maxItems",
+        "properties",
+        "required",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "anyOf",
+        "items",
+        "minimum",
+        "maximum",
+    ];
+    let map = schema.as_object().ok_or_else(|| format!("{at}: invalid value, a schema is an object"))?;
+    need(depth <= 32, || format!("{at}: nested too deep"))?;
+    for key in map.keys() {
+        need(fields.contains(&key.as_str()), || format!("{at}: unknown name {key:?}: cannot find field"))?;
+    }
+    if let Some(choices) = map.get("anyOf") {
+        need(map.len() == 1, || format!("{at}: when using any_of, it must be the only field set"))?;
+        let choices = choices.as_array().filter(|all| all.len() > 1).ok_or_else(|| format!("{at}.anyOf"))?;
+        return choices.iter().try_for_each(|choice| declared(&format!("{at}.anyOf"), choice, depth + 1));
+    }
+    let kind = str_of(schema, "type");
+    let kinds = ["string", "number", "integer", "boolean", "array", "object"];
+    need(kinds.contains(&kind), || format!("{at}.type: {}", schema["type"]))?;
+    for (key, fits) in [
+        ("description", schema["description"].is_string()),
+        ("pattern", kind == "string" && schema["pattern"].is_string()),
+        ("nullable", schema["nullable"].is_boolean()),
+        ("minimum", matches!(kind, "number" | "integer") && schema["minimum"].is_number()),
+        ("maximum", matches!(kind, "number" | "integer") && schema["maximum"].is_number()),
+        ("minItems", kind == "array" && schema["minItems"].is_u64()),
+        ("maxItems", kind == "array" && schema["maxItems"].is_u64()),
+        ("minLength", kind == "string" && schema["minLength"].is_u64()),
+        ("maxLength", kind == "string" && schema["maxLength"].is_u64()),
+        ("enum", kind == "string"),
+        ("items", kind == "array"),
+        ("properties", kind == "object"),
+        ("required", kind == "object"),
+    ] {
+        need(map.get(key).is_none() || fits, || {
+            format!("{at}.{key}: not allowed for {kind}: {}", schema[key])
+        })?;
+    }
+    let formats: &[&str] = match kind {
+        "string" => &["date-time", "enum"],
+        "integer" => &["int32", "int64"],
+        "number" => &["float", "double"],
+        _ => &[],
+    };
+    need(map.get("format").is_none_or(|f| formats.iter().any(|own| f == own)), || {
+        format!("{at}.format: only {formats:?} are supported for {kind}")
+    })?;
+    if map.contains_key("enum") {
+        let values = list(schema, "enum");
+        need(!values.is_empty(), || format!("{at}.enum: cannot be empty"))?;
+        need(values.iter().all(|v| v.as_str().is_some_and(|v| !v.is_empty())), || {
+            format!("{at}.enum[0]: cannot be empty")
+        })?;
+    }
+    if kind == "array" {
+        let items = map.get("items").ok_or_else(|| format!("{at}.items: missing field"))?;
+        declared(&format!("{at}.items"), items, depth + 1)?;
+    }
+    let properties = schema["properties"].as_object();
+    need(map.get("properties").is_none() || properties.is_some_and(|p| !p.is_empty()), || {
+        format!("{at}.properties: should be non-empty for OBJECT type")
+    })?;
+    for name in list(schema, "required") {
+        let known = name.as_str().is_some_and(|name| properties.is_some_and(|p| p.contains_key(name)));
+        need(known, || format!("{at}.required[0]: property {name} is not defined"))?;
+    }
+    need(map.get("required").is_none_or(Value::is_array), || format!("{at}.required"))?;
+    properties
+        .into_iter()
+        .flatten()
+        .try_for_each(|(name, schema)| declared(&format!("{at}.properties[{name}]"), schema, depth + 1))
+}
+
+/// Checks that a tool's schema is one object, as the formats of whole JSON schemas demand it.
+fn one_object(at: &str, schema: &Value) -> Checked {
+    need(schema["type"] == "object", || format!("{at}: schema must be of type object"))?;
+    need(schema["properties"].is_object(), || format!("{at}: object schema missing properties"))?;
+    let combined = ["anyOf", "oneOf", "allOf", "enum", "not"].iter().find(|key| schema.get(**key).is_some());
+    need(combined.is_none(), || format!("{at}: does not support {combined:?} at the top level"))?;
+    lists(at, schema)
+}
+
+/// Checks that each list says what its items are.
+fn lists(at: &str, schema: &Value) -> Checked {
+    match schema {
+        Value::Object(map) => {
+            let kind = &schema["type"];
+            let list =
+                *kind == "array" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|k| k == "array"));
+            need(!list || map.contains_key("items"), || format!("{at}: array schema missing items"))?;
+            let data = ["enum", "const", "default", "examples", "example"];
+            let mut parts = map.iter().filter(|(key, _)| !data.contains(&key.as_str()));
+            parts.try_for_each(|(key, part)| lists(&format!("{at}.{key}"), part))
+        }
+        Value::Array(parts) => parts.iter().try_for_each(|part| lists(at, part)),
+        _ => Ok(()),
+    }
+}
+
 fn gemini(body: &Value) -> Checked {
     let name = |name: &str| {
         let fine = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
@@ -352,6 +467,10 @@ fn gemini(body: &Value) -> Checked {
     for tools in list(body, "tools") {
         for tool in list(tools, "functionDeclarations") {
             need(name(str_of(tool, "name")), || format!("functionDeclarations: name {}", tool["name"]))?;
+            if let Some(parameters) = tool.get("parameters") {
+                need(parameters["type"] == "object", || "parameters.type: should be OBJECT".into())?;
+                declared(str_of(tool, "name"), parameters, 0)?;
+            }
         }
     }
     let contents = list(body, "contents");

@@ -41,6 +41,12 @@ pub(crate) fn progress(body: &EventBody) {
         EventBody::Turn(TurnEvent::Retrying { attempt, of, seconds, why, .. }) => {
             format!("! {}; retry {attempt} of {of} in {seconds:.0} s", one_line(why))
         }
+        EventBody::Turn(TurnEvent::Awaiting { seconds, limit, setting, progress }) => {
+            let read =
+                progress.map(|p| format!("; the server has read {p} % of the prompt")).unwrap_or_default();
+            let limit = limit.map(|l| format!("; {setting} allows {l:.0} s")).unwrap_or_default();
+            format!("~ waiting for the first token, {seconds:.0} s{read}{limit}")
+        }
         // Its result says so, and the end of the run what would allow it.
         EventBody::Ask(AskEvent::PermissionDecided { decision: PermissionOutcome::Nobody, .. }) => return,
         EventBody::Ask(AskEvent::PermissionDecided { tool, what, decision, by, .. }) if decision.denies() => {

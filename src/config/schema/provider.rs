@@ -79,9 +79,10 @@ pub struct Provider {
 pub struct Timeouts {
     /// Until the connection is established.
     pub connect: f64,
-    /// Until the first byte of the reply.
-    pub first_byte: f64,
-    /// Between two bytes of the reply.
+    /// Until the reply begins; by default 120, and for a server on this machine or in a private network without a limit.
+    /// When it is over, the request is not sent again.
+    pub first_byte: Option<f64>,
+    /// Between two bytes of the reply; the default of 90 is 600 for a server on this machine or in a private network.
     pub idle: f64,
     /// While the server sends only keep-alive signals.
     pub pings_only: f64,
@@ -89,7 +90,7 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { connect: 15.0, first_byte: 120.0, idle: 90.0, pings_only: 300.0 }
+        Self { connect: 15.0, first_byte: None, idle: 90.0, pings_only: 300.0 }
     }
 }
 

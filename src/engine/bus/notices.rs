@@ -16,6 +16,9 @@ pub(crate) fn provider(e: &ProviderError) -> Notice {
         ProviderError::Wait { .. } | ProviderError::Network(_) => {
             n(NoticeKind::Network).hint("continue to retry: the turn resumes where it stopped")
         }
+        ProviderError::Unanswered(_) => n(NoticeKind::Network).hint(
+            "continue sends the request again; a server that still computes the reply computes it twice",
+        ),
         ProviderError::Rejected(_) => n(NoticeKind::Network)
             .hint("choose another model with /model, or fix what the server reports")
             .hint("then continue: the turn resumes where it stopped"),

@@ -33,7 +33,7 @@ use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::Human;
 use crate::questions::about::About;
-use crate::turn::msg::TurnMsg;
+use crate::turn::msg::{Awaited, TurnMsg};
 
 /// Gives the turn its inputs and carries out its effects, until there are no inputs.
 pub(crate) fn pump(core: &mut Core) {
@@ -54,6 +54,7 @@ fn perform(core: &mut Core, effect: Effect) {
         Effect::Request { n } => request(core, n),
         Effect::CancelStream => {
             core.with_live(|l| l.tasks.stream = None);
+            waited(core);
             core.external_driver().close(StopReason::Interrupted);
         }
         Effect::Delta(Delta::Text(text)) => text_delta(core, &text),
@@ -88,6 +89,7 @@ fn perform(core: &mut Core, effect: Effect) {
                 let model = core.session.model.clone();
                 windows::learn_window(core, &model, &error, core.session.context_tokens().0);
             }
+            waited(core);
             let turn = core.turn.live.as_ref().map(|l| l.no);
             compaction::compact(core, turn, overflow, round, None, None);
         }
@@ -115,6 +117,27 @@ pub(crate) fn thinking_delta(core: &mut Core, more: &str) {
     publish_deltas(core, |deltas| deltas.thinking(more));
 }
 
+/// Publishes that the first token is awaited.
+pub(crate) fn awaited(core: &mut Core, n: u32, wait: &Awaited) {
+    if core.turn.live.as_ref().is_some_and(|l| l.machine.n() == n && l.machine.unanswered()) {
+        let event = TurnEvent::Awaiting {
+            seconds: wait.since.as_secs_f64(),
+            limit: wait.end.as_ref().map(|(end, _)| end.as_secs_f64()),
+            setting: wait.end.as_ref().map(|(_, setting)| setting.clone()).unwrap_or_default(),
+            progress: wait.progress,
+        };
+        core.with_live(|l| l.tasks.awaited = true);
+        turn_event(core, event);
+    }
+}
+
+/// Publishes that the first token is no longer awaited, where no other event says so.
+fn waited(core: &mut Core) {
+    if core.turn.live.as_mut().is_some_and(|l| std::mem::take(&mut l.tasks.awaited)) {
+        turn_event(core, TurnEvent::RetryEnded {});
+    }
+}
+
 /// Publishes what was withheld, when nothing has come for a while.
 pub(crate) fn pause_deltas(core: &mut Core) {
     publish_deltas(core, Deltas::pause);
@@ -140,6 +163,8 @@ pub(crate) fn request(core: &mut Core, n: u32) {
     if core.identity.external().is_some() {
         return core.external_driver().check_trust();
     }
+    leave_trace(core);
+    core.with_live(|l| l.tasks.awaited = false);
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     let provider = model::provider(core, &core.session.model);
     let request = request::build(&core.session.history.path, &prepare::settings(core));
@@ -242,6 +267,8 @@ fn back_off(core: &mut Core, n: u32, attempt: u32, of: u32, error: &ProviderErro
         core,
         TurnEvent::Retrying { attempt, of, seconds: wait.as_secs_f64(), why: error.to_string(), discard },
     );
+    let after = wait.as_secs_f64();
+    let trace = core.redact(&format!("Sent again (try {attempt} of {of}) after {after:.0} s: {error}"));
     let tx = core.tx.clone();
     let timer = tokio::spawn(async move {
         tokio::time::sleep(wait).await;
@@ -250,8 +277,19 @@ fn back_off(core: &mut Core, n: u32, attempt: u32, of: u32, error: &ProviderErro
     core.with_live(|l| {
         l.tasks.stream = None;
         l.tasks.timer = Some(AbortOnDropHandle::new(timer));
+        l.tasks.trace = Some(trace);
     });
     agent_view::agent_changed(core);
+}
+
+/// Notes in the conversation that a request is sent again. The note is no part of requests.
+fn leave_trace(core: &mut Core) {
+    let Some(text) = core.turn.live.as_mut().and_then(|l| l.tasks.trace.take()) else { return };
+    let entry = core.session.grow(&core.services, EntryBody::Note { text });
+    let node = Box::new(entry.clone());
+    let events = vec![(core.scope(), EventBody::Turn(TurnEvent::EntryAdded { node }))];
+    let append = core.append().entries(vec![entry]);
+    core.save(append, events, Then::Nothing);
 }
 
 /// Asks whether repeated calls continue. Where no one can answer, they stop.

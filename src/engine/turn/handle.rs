@@ -14,6 +14,7 @@ pub(crate) fn handle(core: &mut Core, msg: TurnMsg) {
             }
         }
         TurnMsg::Quiet { .. } => driver::pause_deltas(core),
+        TurnMsg::Awaited { n, wait, .. } => driver::awaited(core, n, &wait),
         TurnMsg::StreamEnded { n, result, .. } => core.feed(Input::StreamEnded { n, result }),
         TurnMsg::WaitOver { turn, n } => core.child_driver().retry_wait_over(turn, n),
         TurnMsg::Checked { tell, .. } => core.feed(Input::Checked { tell }),

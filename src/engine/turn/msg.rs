@@ -24,6 +24,12 @@ pub(crate) enum TurnMsg {
     Quiet {
         turn: u64,
     },
+    /// The first token of a reply is awaited.
+    Awaited {
+        turn: u64,
+        n: u32,
+        wait: Awaited,
+    },
     StreamEnded {
         turn: u64,
         n: u32,
@@ -61,6 +67,7 @@ impl TurnMsg {
         match self {
             Self::Chunks { turn, .. }
             | Self::Quiet { turn }
+            | Self::Awaited { turn, .. }
             | Self::StreamEnded { turn, .. }
             | Self::WaitOver { turn, .. }
             | Self::Checked { turn, .. }
@@ -69,6 +76,15 @@ impl TurnMsg {
             | Self::ToolDone { turn, .. } => *turn,
         }
     }
+}
+
+/// How long the first token is awaited already.
+pub(crate) struct Awaited {
+    pub(crate) since: std::time::Duration,
+    /// When the wait ends, in time since it began, and the setting of that.
+    pub(crate) end: Option<(std::time::Duration, String)>,
+    /// Percent of the prompt that the server has read.
+    pub(crate) progress: Option<u8>,
 }
 
 /// How a call ended, with its row for the audit.

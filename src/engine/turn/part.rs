@@ -68,6 +68,10 @@ pub(crate) struct TurnTasks {
     /// Waits before the request is tried again.
     pub(crate) timer: Option<AbortOnDropHandle<()>>,
     pub(crate) compaction: Option<AbortOnDropHandle<()>>,
+    /// The trace that the request leaves once it is sent again.
+    pub(crate) trace: Option<String>,
+    /// Clients show that the first token is awaited.
+    pub(crate) awaited: bool,
 }
 
 /// The calls of the present reply, by their ids.

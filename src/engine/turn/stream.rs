@@ -2,18 +2,49 @@
 //! delivery wakes the engine, the client and the terminal.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{FutureExt, Stream, StreamExt};
-use tiller_provider::{Chunk, Provider, ProviderError, Request, Timer};
+use tiller_provider::{Chunk, Patience, Provider, ProviderError, Request, Timer};
 use tiller_text::markdown::Visible;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::context::clean::QUIET;
 use crate::core::msg::Msg;
-use crate::turn::msg::TurnMsg;
+use crate::turn::msg::{Awaited, TurnMsg};
+
+/// A wait for the first token that is worth a word, and the pause between two looks at its progress.
+const NOTICEABLE: Duration = Duration::from_secs(2);
+/// How often a wait without progress is reported, for clients that connect meanwhile.
+const REPEATED: Duration = Duration::from_secs(10);
+
+/// The signs of a server during the wait, in time since it began.
+#[derive(Clone, Copy, Default)]
+struct Signs {
+    /// The last byte.
+    heard: Option<Duration>,
+    /// The last progress.
+    moved: Duration,
+    /// Tokens of the prompt that it has read.
+    read: u64,
+    percent: Option<u8>,
+}
+
+impl Signs {
+    fn take(&mut self, chunk: &Chunk, now: Duration) {
+        self.heard = Some(now);
+        if let Chunk::Progress { done, of } = chunk {
+            if *done > self.read {
+                (self.read, self.moved) = (*done, now);
+            }
+            let percent = self.read.saturating_mul(100) / (*of).max(1);
+            self.percent = Some(u8::try_from(percent).unwrap_or(100).min(100));
+        }
+    }
+}
 
 /// Most pieces of one batch.
 const BATCH: usize = 256;
@@ -55,6 +86,12 @@ pub(super) async fn stream(
     n: u32,
     tx: &mpsc::Sender<Msg>,
 ) -> Result<(), ProviderError> {
+    let began = Instant::now();
+    let signs = Arc::new(Mutex::new(Signs::default()));
+    let mut waits = provider.patience().map(|patience| {
+        let wait = tell_wait(patience, began, Arc::clone(&signs), turn, n, tx.clone());
+        AbortOnDropHandle::new(tokio::spawn(wait))
+    });
     let mut chunks = provider.stream(request).await?.fuse();
     let send = async |chunks: Vec<Chunk>| {
         chunks.is_empty() || tx.send(Msg::Turn(TurnMsg::Chunks { turn, n, chunks })).await.is_ok()
@@ -94,6 +131,13 @@ pub(super) async fn stream(
         quiet = false;
         pace.heard += batch.len();
         for chunk in batch {
+            match &chunk {
+                Ok(chunk) if chunk.is_content() => drop(waits.take()),
+                Ok(chunk) if waits.is_some() => {
+                    signs.lock().unwrap_or_else(PoisonError::into_inner).take(chunk, began.elapsed());
+                }
+                _ => {}
+            }
             match chunk {
                 Ok(chunk) => Chunk::join(&mut pace.waiting, chunk),
                 Err(e) => {
@@ -105,6 +149,31 @@ pub(super) async fn stream(
         heard = Instant::now();
         if pace.may_go(heard) && !send(pace.take(heard)).await {
             return Ok(());
+        }
+    }
+}
+
+/// Reports that the first token is awaited, until it is dropped.
+async fn tell_wait(
+    patience: Patience,
+    began: Instant,
+    signs: Arc<Mutex<Signs>>,
+    turn: u64,
+    n: u32,
+    tx: mpsc::Sender<Msg>,
+) {
+    let mut told: Option<(Instant, Option<u8>)> = None;
+    loop {
+        tokio::time::sleep(NOTICEABLE).await;
+        let now = *signs.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_some_and(|(last, known)| known == now.percent && last.elapsed() < REPEATED) {
+            continue;
+        }
+        told = Some((Instant::now(), now.percent));
+        let end = patience.end(now.heard, now.moved).map(|(end, setting)| (end, setting.to_owned()));
+        let wait = Awaited { since: began.elapsed(), end, progress: now.percent };
+        if tx.send(Msg::Turn(TurnMsg::Awaited { turn, n, wait })).await.is_err() {
+            return;
         }
     }
 }

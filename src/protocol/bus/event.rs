@@ -127,6 +127,20 @@ pub enum TurnEvent {
     EntryAdded {
         node: Box<Entry>,
     },
+    /// A request was sent, and the first token of its reply has not arrived. Repeated while that lasts.
+    Awaiting {
+        /// Seconds since it was sent.
+        seconds: f64,
+        /// Seconds after which the wait ends; absent: it has no limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<f64>,
+        /// The setting of the limit, by its place in `config.toml`.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        setting: String,
+        /// Percent of the prompt that the server has read, where it says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        progress: Option<u8>,
+    },
     /// The last attempt failed; the next starts in `seconds`. With `discard` the client drops what the failed attempt
     /// streamed, since it will be sent again.
     Retrying {
@@ -136,7 +150,7 @@ pub enum TurnEvent {
         why: String,
         discard: bool,
     },
-    /// The retry wait ended (skipped, cancelled or over).
+    /// The wait for a retry ended (skipped, cancelled or over), or that for the first token without a reply.
     RetryEnded {},
     Usage {
         usage: Usage,

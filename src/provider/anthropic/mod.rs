@@ -15,12 +15,13 @@ use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
 use crate::anthropic::reply::AnthropicReply;
-use crate::codec::amend::{Amendments, EffortSupport};
+use crate::codec::amend::{Amendments, EffortSupport, Refusal};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
 use crate::codec::image_limits::ImageLimits;
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
+use crate::gemini::schema::object;
 use crate::models::effort;
 use crate::registry::key::Secret;
 
@@ -82,7 +83,7 @@ struct OutputConfig {
 struct AnthropicTool<'a> {
     name: Cow<'a, str>,
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: Cow<'a, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Mark,
 }
@@ -193,27 +194,28 @@ impl Wire for Anthropic {
     }
 
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
-        let max_tokens = request.max_output.or(info.max_output).unwrap_or(DEFAULT_OUTPUT).max(1);
+        let max_tokens = most_output(request, info);
         let mut tools: Vec<AnthropicTool<'_>> = request
             .tools
             .iter()
             .map(|t| AnthropicTool {
                 name: wire_name(&t.name),
                 description: &t.description,
-                input_schema: &t.schema,
+                input_schema: object(&t.schema),
                 cache_control: None,
             })
             .collect();
-        if let Some(last) = tools.last_mut() {
+        let marks = !self.amended.refused(&request.model, "cache_control");
+        if let Some(last) = tools.last_mut().filter(|_| marks) {
             last.cache_control = MARK;
         }
         let system = if request.system.trim().is_empty() {
             Vec::new()
         } else {
-            vec![RequestBlock::Text { text: &request.system, cache_control: MARK }]
+            vec![RequestBlock::Text { text: &request.system, cache_control: MARK.filter(|_| marks) }]
         };
         let fitted = fit(&request.messages, &RULES, self.amended.images(request));
-        let messages = messages(provider, &request.model, &fitted, self.amended.thoughts(request));
+        let messages = messages(provider, &request.model, &fitted, self.amended.thoughts(request), marks);
         let (thinking, effort) = match self.amended.told(&request.model) {
             EffortSupport::Effort => thinking(request, max_tokens, info, may_begin(&messages)),
             EffortSupport::Nothing | EffortSupport::Least => (None, None),
@@ -231,8 +233,16 @@ impl Wire for Anthropic {
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    fn amend(&self, request: &Request, said: &str) -> bool {
-        self.amended.take(request, said, || fit::images(&request.messages, &RULES))
+    fn amend(&self, request: &Request, info: &ModelInfo, refusal: Refusal<'_>) -> Option<&'static str> {
+        let marks = "cache_control";
+        let sent = Some(marks).filter(|_| !self.amended.refused(&request.model, marks));
+        // The format demands a limit: one is sent where the request has none.
+        let asked = Some(most_output(request, info));
+        self.amended.take(request, refusal, sent.as_slice(), asked, || fit::images(&request.messages, &RULES))
+    }
+
+    fn amendments(&self) -> &Amendments {
+        &self.amended
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
@@ -246,6 +256,11 @@ impl Wire for Anthropic {
     fn models(&self, body: &[u8]) -> Vec<String> {
         crate::models::ids(body, "data", "id")
     }
+}
+
+/// The limit of the output that is sent.
+fn most_output(request: &Request, info: &ModelInfo) -> u64 {
+    request.max_output.or(info.max_output).unwrap_or(DEFAULT_OUTPUT).max(1)
 }
 
 /// Reasoning budget in tokens, for models that take a number instead of an effort.
@@ -316,6 +331,7 @@ fn messages<'a>(
     asked: &str,
     fitted: &'a [Cow<'a, ChatMessage>],
     thoughts: bool,
+    marks: bool,
 ) -> Vec<RequestMessage<'a>> {
     let mut out: Vec<RequestMessage<'a>> = Vec::new();
     // Adjacent messages of one role are one.
@@ -342,7 +358,7 @@ fn messages<'a>(
             }
         }
     }
-    for message in out.iter_mut().rev().filter(|m| m.role == "user").take(2) {
+    for message in out.iter_mut().rev().filter(|m| marks && m.role == "user").take(2) {
         if let Some(last) = message.content.last_mut() {
             last.mark();
         }

@@ -9,8 +9,9 @@ use tiller_protocol::{StopReason, Usage};
 
 use crate::codec::chunk::Chunk;
 use crate::codec::lax::{self, Count, Str};
-use crate::codec::{Decoder, Flow};
+use crate::codec::{Decoder, Flow, repair};
 use crate::error::ProviderError;
+use crate::openai::chat_event::argument_text;
 use crate::transport::fault;
 
 /// One event. A flat struct, because a tagged enum would copy every event before reading it.
@@ -28,8 +29,6 @@ struct AnthropicEvent<'a> {
     message: Option<&'a RawValue>,
     #[serde(borrow, default)]
     usage: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -43,7 +42,7 @@ struct AnthropicDelta<'a> {
     #[serde(borrow, default)]
     signature: Str<'a>,
     #[serde(borrow, default)]
-    partial_json: Str<'a>,
+    partial_json: Option<&'a RawValue>,
     #[serde(borrow, default)]
     stop_reason: Str<'a>,
     #[serde(borrow, default)]
@@ -104,14 +103,6 @@ struct Start<'a> {
 }
 
 #[derive(Deserialize)]
-struct AnthropicFailure<'a> {
-    #[serde(rename = "type", borrow, default)]
-    kind: Str<'a>,
-    #[serde(borrow, default)]
-    message: Str<'a>,
-}
-
-#[derive(Deserialize)]
 struct AnthropicDetails<'a> {
     #[serde(borrow, default)]
     explanation: Str<'a>,
@@ -125,8 +116,21 @@ struct OpenBlock {
     input: Option<String>,
     /// For a block of an unknown kind: its start, and the argument text that follows.
     raw: Option<(Value, String)>,
+    /// The argument text of a call so far.
+    args: String,
     call: bool,
     thought: bool,
+}
+
+impl OpenBlock {
+    fn new(index: usize) -> Self {
+        Self { index, input: None, raw: None, args: String::new(), call: false, thought: false }
+    }
+
+    /// True for a call of which some may be missing.
+    fn is_cut(&self) -> bool {
+        self.call && self.input.is_none() && !repair::is_whole(&self.args)
+    }
 }
 
 /// The decoder of one reply.
@@ -155,9 +159,11 @@ impl AnthropicReply {
     }
 
     fn begin(&mut self, at: u64, raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) {
+        // Some proxies give all blocks one index, and no end.
+        self.close(at, out);
         let index = self.next;
         self.next += 1;
-        let mut open = OpenBlock { index, input: None, raw: None, call: false, thought: false };
+        let mut open = OpenBlock::new(index);
         let head: Option<Head<'_>> = lax::read(raw);
         match head {
             Some(h) if h.kind.as_str() == "text" => {
@@ -176,7 +182,8 @@ impl AnthropicReply {
             Some(h) if h.kind.as_str() == "tool_use" => {
                 self.calls = true;
                 open.call = true;
-                open.input = h.input.map(|v| v.get().to_owned()).filter(|v| v != "{}" && v != "null");
+                open.input =
+                    h.input.map(|v| v.get().to_owned()).filter(|v| v != "{}" && v != "[]" && v != "null");
                 out.push_back(Chunk::ToolBegin {
                     index,
                     id: h.id.into_string(),
@@ -194,7 +201,7 @@ impl AnthropicReply {
             // Some proxies leave out the start event.
             let index = self.next;
             self.next += 1;
-            self.open.insert(at, OpenBlock { index, input: None, raw: None, call: false, thought: false });
+            self.open.insert(at, OpenBlock::new(index));
         }
         let Some(open) = self.open.get_mut(&at) else { return };
         let index = open.index;
@@ -206,13 +213,18 @@ impl AnthropicReply {
             "signature_delta" => {
                 out.push_back(Chunk::Signature { index, signature: delta.signature.into_string() });
             }
-            "input_json_delta" => match &mut open.raw {
-                Some((_, json)) => json.push_str(delta.partial_json.as_str()),
-                None => {
-                    open.input = None;
-                    out.push_back(Chunk::ToolArgs { index, json: delta.partial_json.into_string() });
+            "input_json_delta" => {
+                let more = delta.partial_json.map(argument_text).unwrap_or_default();
+                match &mut open.raw {
+                    Some((_, json)) => json.push_str(&more),
+                    None if more.is_empty() => {}
+                    None => {
+                        open.input = None;
+                        open.args.push_str(&more);
+                        out.push_back(Chunk::ToolArgs { index, json: more });
+                    }
                 }
-            },
+            }
             _ => {}
         }
     }
@@ -246,7 +258,15 @@ impl AnthropicReply {
 }
 
 impl Decoder for AnthropicReply {
-    fn event(&mut self, _: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
+    fn event(&mut self, name: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
+        if data.trim() == "[DONE]" {
+            // Proxies of other formats end with it, some without a reason before it: then a call that is open must be whole.
+            self.over = self.stop.is_some() || !self.open.values().any(OpenBlock::is_cut);
+            if self.stop.is_none() && self.next > 0 {
+                self.stop = Some(StopReason::EndTurn);
+            }
+            return Ok(Flow::Over);
+        }
         let Some(event) = lax::event::<AnthropicEvent<'_>>(&self.provider, data)? else {
             return Ok(Flow::More);
         };
@@ -271,18 +291,12 @@ impl Decoder for AnthropicReply {
                 }
             }
             "message_stop" => {
-                if self.stop.is_none() {
-                    self.stop = Some(if self.calls { StopReason::ToolUse } else { StopReason::EndTurn });
-                }
+                self.stop.get_or_insert(StopReason::EndTurn);
                 self.over = true;
                 return Ok(Flow::Over);
             }
-            "error" => {
-                let failure: Option<AnthropicFailure<'_>> = lax::read(event.error);
-                let (kind, text) =
-                    failure.map(|f| (f.kind.into_string(), f.message.into_string())).unwrap_or_default();
-                return Err(fault::event(&self.provider, &kind, &text));
-            }
+            "error" => return Err(fault::stated(&self.provider, data)),
+            _ if name == "error" => return Err(fault::stated(&self.provider, data)),
             "ping" => out.push_back(Chunk::Ping),
             // The vendor may add new kinds of event.
             _ => {}
@@ -307,14 +321,18 @@ impl Decoder for AnthropicReply {
             self.over = true;
         } else if any {
             // A document is complete.
-            self.stop = Some(if self.calls { StopReason::ToolUse } else { StopReason::EndTurn });
+            self.stop = Some(StopReason::EndTurn);
             self.over = true;
         }
         Ok(())
     }
 
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
-        let Some(stop) = self.stop.take() else { return Err(fault::cut(&self.provider)) };
+        let stop = match self.stop.take() {
+            Some(StopReason::EndTurn) if self.calls => StopReason::ToolUse,
+            Some(stop) => stop,
+            None => return Err(fault::cut(&self.provider)),
+        };
         // At the output limit the block is left open. A call that is open then is incomplete, and so is a signature.
         let limit = stop == StopReason::MaxTokens;
         if !limit && !self.over && self.open.values().any(|o| o.call || o.thought) {

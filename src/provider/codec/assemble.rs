@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use tiller_protocol::{Block, StopReason, ToolCall, Usage};
 
 use crate::codec::chunk::Chunk;
+use crate::codec::repair::{self, Repaired};
 
 /// Maximum bytes of one block. The rest is dropped and [`Assembler::truncated`] is set.
 pub const PART_LIMIT: usize = 64 * 1024 * 1024;
@@ -127,7 +128,7 @@ impl Assembler {
             }
             Chunk::Usage(usage) => self.usage = usage,
             Chunk::Stop(stop) => self.stop = Some(stop),
-            Chunk::Ping => {}
+            Chunk::Ping | Chunk::Progress { .. } => {}
         }
     }
 
@@ -267,21 +268,23 @@ fn grow(text: &mut String, more: &str, truncated: &mut bool) {
 /// Parses the arguments of a complete call. The parser refuses deep nesting, so that no later walk over the value can
 /// exhaust the stack.
 fn close(call: &mut ToolCall, json: &str) {
-    match serde_json::from_str::<Value>(json) {
-        Ok(value @ Value::Object(_)) => {
+    match repair::arguments(json) {
+        Repaired::Object(value, text) => {
             if let Some(Value::Object(vendor)) = &mut call.vendor
                 && vendor.contains_key("text")
             {
-                if serde_json::to_string(&value).is_ok_and(|text| text == json) {
+                if serde_json::to_string(&value).is_ok_and(|own| own == text) {
                     vendor.shift_remove("text");
                 } else {
-                    vendor.insert("text".into(), Value::from(json));
+                    vendor.insert("text".into(), Value::from(text));
                 }
             }
             call.arguments = value;
         }
-        _ if json.trim().is_empty() => {}
-        _ => call.malformed = Some(json[..json.floor_char_boundary(MALFORMED_LIMIT)].to_owned()),
+        Repaired::Nothing => {}
+        Repaired::Unclear => {
+            call.malformed = Some(json[..json.floor_char_boundary(MALFORMED_LIMIT)].to_owned())
+        }
     }
     if let Some(Value::Object(vendor)) = &mut call.vendor {
         if vendor.get("text").is_some_and(Value::is_null) {

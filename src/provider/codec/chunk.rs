@@ -53,6 +53,11 @@ pub enum Chunk {
     },
     /// Token counts so far; they replace earlier ones.
     Usage(Usage),
+    /// The server reads the prompt, whose tokens are `of` in all.
+    Progress {
+        done: u64,
+        of: u64,
+    },
     /// The reply is complete. A stream that ends without it was cut.
     Stop(StopReason),
     /// A keep-alive without content.
@@ -63,9 +68,9 @@ pub enum Chunk {
 const JOIN_LIMIT: usize = 16 * 1024;
 
 impl Chunk {
-    /// Whether it carries content of the reply: pings and counts do not.
+    /// True where it carries content of the reply: pings, counts and the progress before it do not.
     pub fn is_content(&self) -> bool {
-        !matches!(self, Self::Ping | Self::Usage(_))
+        !matches!(self, Self::Ping | Self::Usage(_) | Self::Progress { .. })
     }
 
     /// Bytes of content.
@@ -80,6 +85,7 @@ impl Chunk {
             | Self::ToolBegin { .. }
             | Self::BlockEnd { .. }
             | Self::Usage(_)
+            | Self::Progress { .. }
             | Self::Stop(_)
             | Self::Ping => 0,
         }
@@ -96,7 +102,8 @@ impl Chunk {
                 text.push_str(more);
             }
             (Some(Self::Ping), Self::Ping) => {}
-            (Some(last @ Self::Usage(_)), Self::Usage(_)) => *last = next,
+            (Some(last @ Self::Usage(_)), Self::Usage(_))
+            | (Some(last @ Self::Progress { .. }), Self::Progress { .. }) => *last = next,
             _ => queue.push_back(next),
         }
     }

@@ -8,9 +8,11 @@ pub mod format;
 pub(crate) mod image_limits;
 pub(crate) mod lax;
 pub(crate) mod picture;
+pub(crate) mod repair;
 pub(crate) mod reply;
 pub mod request;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +23,20 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tiller_config::schema::{ModelInfo, Timeouts};
 use tiller_http::is_local;
+use tiller_protocol::{Clock as _, SystemClock};
 
+use crate::codec::amend::{Amendments, Refusal};
 use crate::codec::chunk::Chunk;
 use crate::codec::request::Request;
 use crate::error::ProviderError;
 use crate::models;
 use crate::registry::key::{Key, Secret};
+use crate::registry::learned::Learned;
+use crate::registry::local;
 use crate::transport::fault;
 use crate::transport::http::Http;
 use crate::transport::stream::{self, Limits};
-use crate::{ChunkStream, Provider};
+use crate::{ChunkStream, Patience, Provider};
 
 /// One wire format. Pure: it encodes requests and decodes replies.
 pub(crate) trait Wire: Send + Sync {
@@ -43,8 +49,11 @@ pub(crate) trait Wire: Send + Sync {
     /// The request body. `provider` is the configured name; `info` the known properties of the model.
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8>;
 
-    /// Handles a refusal of the request with this message. True: later bodies leave out the refused part.
-    fn amend(&self, request: &Request, said: &str) -> bool;
+    /// Handles a refusal of the request. Returns what later bodies leave out; `None`: nothing.
+    fn amend(&self, request: &Request, info: &ModelInfo, refusal: Refusal<'_>) -> Option<&'static str>;
+
+    /// The options and parts that the server refused.
+    fn amendments(&self) -> &Amendments;
 
     /// A decoder for one reply.
     fn decoder(&self, provider: &str) -> Box<dyn Decoder>;
@@ -87,6 +96,16 @@ pub(crate) trait Decoder: Send {
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError>;
 }
 
+/// How long the beginning of a reply is awaited where neither the settings nor the address say otherwise.
+const FIRST_BYTE: Duration = Duration::from_secs(120);
+
+/// Seconds of silence in the middle of a reply, for servers in the own network.
+const NEAR_IDLE: f64 = 600.0;
+
+fn seconds(of: f64) -> Duration {
+    Duration::try_from_secs_f64(of.max(0.001)).unwrap_or(Duration::MAX)
+}
+
 /// A provider that speaks one wire format over HTTP.
 pub(crate) struct WireProvider {
     pub(crate) name: String,
@@ -99,6 +118,8 @@ pub(crate) struct WireProvider {
     pub(crate) timeouts: Timeouts,
     pub(crate) table: Arc<models::Overrides>,
     pub(crate) http: Arc<Http>,
+    /// Where refused options are kept; `None`: nowhere.
+    pub(crate) learned: Option<Learned>,
 }
 
 impl WireProvider {
@@ -132,12 +153,64 @@ impl WireProvider {
         })
     }
 
+    /// How long the beginning of a reply is awaited; `None`: without a limit.
+    fn first_byte(&self) -> Option<Duration> {
+        match self.timeouts.first_byte {
+            Some(own) => Some(seconds(own)).filter(|limit| *limit != Duration::MAX),
+            None => (!local::is_near(&self.base)).then_some(FIRST_BYTE),
+        }
+    }
+
+    /// Silence in the middle of a reply. Some servers send a long call only when it is whole: those in the own network get more
+    /// time.
+    fn idle(&self) -> Duration {
+        let usual = Timeouts::default().idle;
+        let own = self.timeouts.idle;
+        let unset = (own - usual).abs() < f64::EPSILON;
+        seconds(if unset && local::is_near(&self.base) { NEAR_IDLE } else { own })
+    }
+
+    /// The error of a refused request. Where the server refused a part that can be left out, the turn retries, as after any
+    /// transient failure, and the next body differs.
+    fn amend(&self, request: &Request, error: ProviderError) -> ProviderError {
+        let (said, failed) = match &error {
+            ProviderError::Rejected(text) => (text, false),
+            // Local servers fail with it when a chat template refuses something.
+            ProviderError::Wait { message, .. } if message.contains("(500)") || message.contains("(501)") => {
+                (message, true)
+            }
+            _ => return error,
+        };
+        let bound = models::limits_output(&self.table, &self.name, &request.model);
+        let info = models::lookup_in(&self.table, &self.name, &request.model);
+        let refusal = Refusal { said, failed, bound };
+        let Some(left_out) = self.wire.amend(&self.limited(request), &info, refusal) else { return error };
+        if let Some(learned) = &self.learned {
+            learned.keep(&self.base, &self.wire.amendments().options(), SystemClock::default().now());
+        }
+        let said = said.trim_end_matches('.');
+        ProviderError::Wait {
+            message: format!("{said}. Left out from now on: {left_out}"),
+            after: Some(Duration::ZERO),
+        }
+    }
+
+    /// The request with no more output than the server said it gives.
+    fn limited<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+        match self.wire.amendments().output(&request.model) {
+            Some(most) if request.max_output.is_none_or(|asked| asked > most) => {
+                Cow::Owned(Request { max_output: Some(most), ..request.clone() })
+            }
+            _ => Cow::Borrowed(request),
+        }
+    }
+
     fn limits(&self) -> Limits {
-        let seconds = |s: f64| Duration::try_from_secs_f64(s.max(0.001)).unwrap_or(Duration::MAX);
         Limits {
             connect: seconds(self.timeouts.connect),
-            first_byte: seconds(self.timeouts.first_byte),
-            idle: seconds(self.timeouts.idle),
+            first_byte: self.first_byte().unwrap_or(Duration::MAX),
+            idle: self.idle(),
+            near: local::is_near(&self.base),
             pings_only: seconds(self.timeouts.pings_only),
             reply: stream::REPLY_LIMIT,
         }
@@ -173,17 +246,7 @@ impl Provider for WireProvider {
                 self.key.forget();
                 Err(ProviderError::Auth(fault::without(&text, key.as_ref())))
             }
-            // The turn retries, as after any transient failure, and the next body differs.
-            Err(ProviderError::Rejected(text)) if self.wire.amend(&request, &text) => {
-                Err(ProviderError::Wait {
-                    message: format!(
-                        "{} does not support all options of the request; retrying with fewer",
-                        self.name
-                    ),
-                    after: Some(Duration::ZERO),
-                })
-            }
-            Err(e) => Err(fault::scrub(e, key.as_ref())),
+            Err(error) => Err(fault::scrub(self.amend(&request, error), key.as_ref())),
             // Errors in the middle of a reply quote the server too.
             Ok(stream) => Ok(stream.map(move |item| item.map_err(|e| fault::scrub(e, key.as_ref()))).boxed()),
         }
@@ -197,7 +260,16 @@ impl Provider for WireProvider {
 
     fn body(&self, request: &Request) -> Vec<u8> {
         let info = models::lookup_in(&self.table, &self.name, &request.model);
-        self.wire.body(&self.name, request, &info)
+        if models::limits_output(&self.table, &self.name, &request.model) {
+            self.wire.amendments().keep_limit(&request.model);
+        }
+        self.wire.body(&self.name, &self.limited(request), &info)
+    }
+
+    fn patience(&self) -> Option<Patience> {
+        let setting = |name: &str| format!("providers.{}.timeouts.{name}", self.name);
+        let signals = (seconds(self.timeouts.pings_only), setting("pings_only"));
+        Some(Patience { limit: self.first_byte(), setting: setting("first_byte"), signals })
     }
 
     async fn models(&self) -> Result<Vec<String>, ProviderError> {

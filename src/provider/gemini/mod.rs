@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
-use crate::codec::amend::{Amendments, EffortSupport};
+use crate::codec::amend::{Amendments, EffortSupport, Refusal, SYSTEM};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
 use crate::codec::image_limits::ImageLimits;
@@ -121,6 +121,10 @@ impl<'a> From<PartContent<'a>> for RequestPart<'a> {
     }
 }
 
+fn system_part(text: &str) -> RequestContent<'_> {
+    RequestContent { role: "", parts: vec![PartContent::Text(text).into()] }
+}
+
 fn version(base: &str) -> &'static str {
     if base.ends_with("/v1beta") || base.ends_with("/v1") { "" } else { "/v1beta" }
 }
@@ -156,25 +160,40 @@ impl Wire for Gemini {
                 parameters: subset(&t.schema),
             })
             .collect();
-        let system = (!request.system.trim().is_empty())
-            .then(|| RequestContent { role: "", parts: vec![PartContent::Text(&request.system).into()] });
+        let system = (!request.system.trim().is_empty()).then(|| system_part(&request.system));
         let fitted = fit(&request.messages, &RULES, self.amended.images(request));
         let thoughts = self.amended.thoughts(request);
+        let mut contents = contents(provider, request, &fitted, info.images != Some(false), thoughts);
+        let apart = !self.amended.refused(&request.model, SYSTEM);
+        if system.is_some() && !apart {
+            // Some models take no instruction apart from the conversation.
+            let mut system = system_part(&request.system);
+            match contents.first_mut().filter(|first| first.role == "user") {
+                Some(first) => first.parts.insert(0, system.parts.remove(0)),
+                None => contents.insert(0, RequestContent { role: "user", ..system }),
+            }
+        }
         let body = GeminiRequest {
             generation_config: generation(request, info, self.amended.told(&request.model)),
-            system_instruction: system,
+            system_instruction: system.filter(|_| apart),
             tools: if declarations.is_empty() {
                 Vec::new()
             } else {
                 vec![Tools { function_declarations: declarations }]
             },
-            contents: contents(provider, request, &fitted, info.images != Some(false), thoughts),
+            contents,
         };
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    fn amend(&self, request: &Request, said: &str) -> bool {
-        self.amended.take(request, said, || fit::images(&request.messages, &RULES))
+    fn amend(&self, request: &Request, _: &ModelInfo, refusal: Refusal<'_>) -> Option<&'static str> {
+        let sent = Some(SYSTEM).filter(|_| !self.amended.refused(&request.model, SYSTEM));
+        let asked = request.max_output;
+        self.amended.take(request, refusal, sent.as_slice(), asked, || fit::images(&request.messages, &RULES))
+    }
+
+    fn amendments(&self) -> &Amendments {
+        &self.amended
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {

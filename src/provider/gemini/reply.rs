@@ -84,16 +84,6 @@ struct Feedback<'a> {
     block_reason: Str<'a>,
 }
 
-#[derive(Deserialize)]
-struct GeminiFailure<'a> {
-    #[serde(borrow, default)]
-    code: Str<'a>,
-    #[serde(borrow, default)]
-    status: Str<'a>,
-    #[serde(borrow, default)]
-    message: Str<'a>,
-}
-
 /// The decoder of one reply.
 pub(crate) struct GeminiReply {
     provider: String,
@@ -186,7 +176,6 @@ impl GeminiReply {
 
     fn finished(&self, reason: &str, message: &str) -> Result<StopReason, ProviderError> {
         Ok(match reason {
-            "STOP" | "FINISH_REASON_UNSPECIFIED" if self.calls => StopReason::ToolUse,
             "MAX_TOKENS" => StopReason::MaxTokens,
             "SAFETY"
             | "RECITATION"
@@ -211,18 +200,24 @@ impl GeminiReply {
                     after: None,
                 });
             }
+            _ if self.calls => StopReason::ToolUse,
             _ => StopReason::EndTurn,
         })
     }
 }
 
 impl Decoder for GeminiReply {
-    fn event(&mut self, _: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
+    fn event(&mut self, name: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
+        if data.trim() == "[DONE]" {
+            // Proxies of other formats end with it, some without a reason before it. Parts are whole in this format.
+            if self.stop.is_none() && self.blocks.any() {
+                self.stop = Some(self.finished("STOP", "")?);
+            }
+            return Ok(Flow::Over);
+        }
         let Some(event) = lax::event::<GeminiEvent<'_>>(&self.provider, data)? else { return Ok(Flow::More) };
-        if let Some(failure) = lax::read::<GeminiFailure<'_>>(event.error) {
-            let status = failure.status.as_str().to_lowercase();
-            let code = if failure.code.is_empty() { status } else { failure.code.into_string() };
-            return Err(fault::event(&self.provider, &code, failure.message.as_str()));
+        if event.error.is_some_and(|raw| raw.get() != "null") || name == "error" {
+            return Err(fault::stated(&self.provider, data));
         }
         let counted = Self::count(event.usage_metadata, out);
         if let Some(feedback) = lax::read::<Feedback<'_>>(event.prompt_feedback)

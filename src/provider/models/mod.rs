@@ -92,6 +92,12 @@ fn named<'a>(
     own.into_iter().flatten().filter(move |(p, _)| matches(&p.to_ascii_lowercase(), id))
 }
 
+/// True when the person's entries limit the output of a model.
+pub(crate) fn limits_output(overrides: &Overrides, provider: &str, model: &str) -> bool {
+    let id = model.to_ascii_lowercase();
+    named(overrides.get(provider), &id).any(|(_, info)| info.max_output.is_some())
+}
+
 /// The row of an id in lower case.
 fn row(provider: &str, id: &str) -> Option<&'static Row> {
     table().model.iter().find(|row| {

@@ -7,28 +7,29 @@ use std::borrow::Cow;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part, ToolCall};
 
-use crate::codec::amend::{Amendments, EffortSupport};
+use crate::codec::amend::{Amendments, EffortSupport, NULL_CONTENT, PROGRESS, Refusal, SYSTEM};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
 use crate::codec::image_limits::ImageLimits;
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
+use crate::gemini::schema::{object, subset};
 use crate::models::effort;
 use crate::openai::chat_reply::ChatReply;
 use crate::registry::key::Secret;
+use crate::registry::local;
 
 /// The vendor's address.
 pub(crate) const BASE: &str = "https://api.openai.com/v1";
 
 /// The format of Chat Completions.
-pub(crate) const FORMAT: ApiFormat = ApiFormat::server("openai-chat", |base| {
-    Box::new(OpenAiChat { dialect: dialect(base), amended: Amendments::default() })
-});
+pub(crate) const FORMAT: ApiFormat =
+    ApiFormat::server("openai-chat", |base| Box::new(OpenAiChat::new(dialect(base), local::is_near(base))));
 
 /// What this server does differently, by its address.
 fn dialect(base: &str) -> Dialect {
@@ -40,9 +41,19 @@ fn dialect(base: &str) -> Dialect {
         Dialect::Mistral
     } else if base.starts_with("https://api.groq.com/") {
         Dialect::Groq
+    } else if is_google(base) {
+        Dialect::Gemini
     } else {
         Dialect::Compatible
     }
+}
+
+/// True for Google's own servers, also those of its cloud.
+fn is_google(base: &str) -> bool {
+    let host = base.strip_prefix("https://").and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    host == "generativelanguage.googleapis.com"
+        || host == "aiplatform.googleapis.com"
+        || host.ends_with("-aiplatform.googleapis.com")
 }
 
 /// The variants of the format.
@@ -55,17 +66,65 @@ pub(crate) enum Dialect {
     Mistral,
     /// Accepts few images.
     Groq,
+    /// Google's server of this format: its schemas are those of its own.
+    Gemini,
     /// Any other server.
     Compatible,
 }
 
 /// The format.
 pub(crate) struct OpenAiChat {
-    pub(crate) dialect: Dialect,
-    pub(crate) amended: Amendments,
+    dialect: Dialect,
+    amended: Amendments,
+    /// On this machine or in a private network: such a server may say how far it has read the prompt.
+    near: bool,
 }
 
 impl OpenAiChat {
+    pub(crate) fn new(dialect: Dialect, near: bool) -> Self {
+        Self { dialect, amended: Amendments::default(), near }
+    }
+
+    /// The name under which the model's server takes the limit of the output; `None`: it refused both.
+    fn limit(&self, model: &str) -> Option<&'static str> {
+        let names = ["max_tokens", "max_completion_tokens"];
+        let (first, second) =
+            if self.dialect == Dialect::OpenAi { (names[1], names[0]) } else { (names[0], names[1]) };
+        [first, second].into_iter().find(|name| !self.amended.refused(model, name))
+    }
+
+    fn says_progress(&self) -> bool {
+        self.near && self.dialect == Dialect::Compatible
+    }
+
+    fn parameters<'a>(&self, schema: &'a Value) -> Cow<'a, Value> {
+        match self.dialect {
+            Dialect::Gemini => {
+                Cow::Owned(subset(schema).unwrap_or_else(|| json!({"type": "object", "properties": {}})))
+            }
+            _ => object(schema),
+        }
+    }
+
+    /// The options of a request that its server may refuse.
+    fn sent(&self, request: &Request) -> Vec<&'static str> {
+        let limit = self.limit(&request.model).filter(|_| request.max_output.is_some());
+        let only_calls = |message: &ChatMessage| match message {
+            ChatMessage::Assistant { blocks, .. } => !blocks.iter().any(|b| matches!(b, Block::Text { .. })),
+            _ => false,
+        };
+        let own = self.dialect == Dialect::OpenAi;
+        let null = request.messages.iter().any(only_calls);
+        ["stream_options", SYSTEM]
+            .into_iter()
+            .chain(own.then_some("prompt_cache_key"))
+            .chain(self.says_progress().then_some(PROGRESS))
+            .chain(null.then_some(NULL_CONTENT))
+            .chain(limit)
+            .filter(|option| !self.amended.refused(&request.model, option))
+            .collect()
+    }
+
     fn rules(&self) -> Rules {
         self.dialect.rules()
     }
@@ -86,7 +145,9 @@ impl Dialect {
                 (10, 10_000, ImageLimits { count: 8, bytes: fit::mib(40), many: (usize::MAX, 0) })
             }
             Self::Groq => (4, 5_000, ImageLimits { count: 5, bytes: fit::mib(4), many: (usize::MAX, 0) }),
-            Self::Compatible => (5, 8_000, ImageLimits { count: 30, bytes: fit::mib(10), many: (20, 2_000) }),
+            Self::Gemini | Self::Compatible => {
+                (5, 8_000, ImageLimits { count: 30, bytes: fit::mib(10), many: (20, 2_000) })
+            }
         };
         Rules {
             id: if self == Self::Mistral { fit::id_9 } else { fit::id_40 },
@@ -103,7 +164,11 @@ impl Dialect {
 struct ChatRequest<'a> {
     model: &'a str,
     stream: bool,
-    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    /// llama.cpp: events say how far the prompt has been read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    return_progress: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,7 +208,7 @@ struct ChatTool<'a> {
 struct ToolFunction<'a> {
     name: Cow<'a, str>,
     description: &'a str,
-    parameters: &'a Value,
+    parameters: Cow<'a, Value>,
 }
 
 #[derive(Serialize)]
@@ -222,18 +287,29 @@ impl Wire for OpenAiChat {
         let router = self.dialect == Dialect::OpenRouter;
         let fitted = fit(&request.messages, &self.rules(), self.amended.images(request));
         let thoughts = self.amended.thoughts(request);
+        let takes = |option: &str| !self.amended.refused(&request.model, option);
+        let limit = self.limit(&request.model);
+        let mut messages = messages(provider, request, &fitted, info.images != Some(false), thoughts);
+        if !takes(SYSTEM) {
+            without_system(&mut messages);
+        }
+        if !takes(NULL_CONTENT) {
+            without_null(&mut messages);
+        }
         let body = ChatRequest {
             model: &request.model,
             stream: true,
-            stream_options: StreamOptions { include_usage: true },
-            max_tokens: request.max_output.filter(|_| !own),
-            max_completion_tokens: request.max_output.filter(|_| own),
+            stream_options: takes("stream_options").then_some(StreamOptions { include_usage: true }),
+            return_progress: self.says_progress() && takes(PROGRESS),
+            max_tokens: request.max_output.filter(|_| limit == Some("max_tokens")),
+            max_completion_tokens: request.max_output.filter(|_| limit == Some("max_completion_tokens")),
             reasoning_effort: word.filter(|_| !router),
             reasoning: word.filter(|_| router).map(|word| match word {
                 "none" => Reasoning { effort: None, enabled: Some(false) },
                 word => Reasoning { effort: Some(word), enabled: None },
             }),
-            prompt_cache_key: (own && !request.cache_key.is_empty()).then_some(&*request.cache_key),
+            prompt_cache_key: (own && takes("prompt_cache_key") && !request.cache_key.is_empty())
+                .then_some(&*request.cache_key),
             tools: request
                 .tools
                 .iter()
@@ -242,17 +318,22 @@ impl Wire for OpenAiChat {
                     function: ToolFunction {
                         name: wire_name(&t.name),
                         description: &t.description,
-                        parameters: &t.schema,
+                        parameters: self.parameters(&t.schema),
                     },
                 })
                 .collect(),
-            messages: messages(provider, request, &fitted, info.images != Some(false), thoughts),
+            messages,
         };
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    fn amend(&self, request: &Request, said: &str) -> bool {
-        self.amended.take(request, said, || fit::images(&request.messages, &self.rules()))
+    fn amend(&self, request: &Request, _: &ModelInfo, refusal: Refusal<'_>) -> Option<&'static str> {
+        let images = || fit::images(&request.messages, &self.rules());
+        self.amended.take(request, refusal, &self.sent(request), request.max_output, images)
+    }
+
+    fn amendments(&self) -> &Amendments {
+        &self.amended
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
@@ -273,6 +354,32 @@ impl Wire for OpenAiChat {
 
     fn models(&self, body: &[u8]) -> Vec<String> {
         crate::models::ids(body, "data", "id")
+    }
+}
+
+/// Puts the text of the system before that of the user's first message, for chat templates without a system role.
+fn without_system(messages: &mut Vec<RequestMessage<'_>>) {
+    let Some(RequestMessage::System { content: system }) = messages.first() else { return };
+    let system = (*system).to_owned();
+    messages.remove(0);
+    match messages.first_mut() {
+        Some(RequestMessage::User { content: RequestContent::Text(text) }) => {
+            text.insert_str(0, "\n\n");
+            text.insert_str(0, &system);
+        }
+        Some(RequestMessage::User { content: RequestContent::Parts(parts) }) => {
+            parts.insert(0, RequestPart::Text { text: system.into() });
+        }
+        _ => messages.insert(0, RequestMessage::User { content: RequestContent::Text(system) }),
+    }
+}
+
+/// Gives replies that have only calls an empty text.
+fn without_null(messages: &mut [RequestMessage<'_>]) {
+    for message in messages {
+        if let RequestMessage::Assistant { content, .. } = message {
+            content.get_or_insert_default();
+        }
     }
 }
 

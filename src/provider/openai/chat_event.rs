@@ -19,6 +19,32 @@ pub(crate) struct ChatEvent<'a> {
     pub(crate) x_groq: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(crate) error: Option<&'a RawValue>,
+    /// `error`, from servers that send the words of an error without a field around them.
+    #[serde(borrow, default)]
+    pub(crate) object: Str<'a>,
+    #[serde(borrow, default)]
+    pub(crate) detail: Option<&'a RawValue>,
+    /// llama.cpp says here how far it has read the prompt.
+    #[serde(borrow, default)]
+    pub(crate) prompt_progress: Option<&'a RawValue>,
+}
+
+impl ChatEvent<'_> {
+    /// It says that the reply failed. `name`: of the event.
+    pub(crate) fn is_failure(&self, name: &str) -> bool {
+        let stated = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get() != "null");
+        let bare = name == "error" || self.object.as_str() == "error" || stated(self.detail);
+        stated(self.error) || bare && self.choices.is_none()
+    }
+}
+
+/// How far the prompt has been read, in tokens.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PromptProgress {
+    pub(crate) total: Count,
+    /// With those of the cache.
+    pub(crate) processed: Count,
 }
 
 #[derive(Deserialize)]
@@ -42,11 +68,28 @@ pub(crate) struct ChatDelta<'a> {
     pub(crate) reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(crate) refusal: Str<'a>,
+    /// A list; from some servers one call, or null.
     #[serde(borrow, default)]
-    pub(crate) tool_calls: Option<Vec<CallDelta<'a>>>,
+    pub(crate) tool_calls: Option<&'a RawValue>,
+    /// The field of older servers, which have one call in a reply.
+    #[serde(borrow, default)]
+    pub(crate) function_call: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+impl<'a> ChatDelta<'a> {
+    /// The pieces of calls in it.
+    pub(crate) fn calls(&self) -> Vec<CallDelta<'a>> {
+        let calls: Vec<CallDelta<'a>> = match lax::read::<Vec<&'a RawValue>>(self.tool_calls) {
+            Some(calls) => calls.into_iter().filter_map(|call| lax::read(Some(call))).collect(),
+            None => lax::read(self.tool_calls).into_iter().collect(),
+        };
+        let older = lax::read::<Function<'a>>(self.function_call);
+        let older = older.map(|function| CallDelta { function: Some(function), ..CallDelta::default() });
+        calls.into_iter().chain(older).collect()
+    }
+}
+
+#[derive(Default, Deserialize)]
 pub(crate) struct CallDelta<'a> {
     #[serde(default)]
     pub(crate) index: Count,
@@ -54,15 +97,29 @@ pub(crate) struct CallDelta<'a> {
     pub(crate) id: Str<'a>,
     #[serde(borrow, default)]
     pub(crate) function: Option<Function<'a>>,
+    /// Beside `function` instead of in it.
+    #[serde(borrow, default)]
+    pub(crate) name: Str<'a>,
+    #[serde(borrow, default, alias = "parameters", alias = "input")]
+    pub(crate) arguments: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(crate) extra_content: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+impl<'a> CallDelta<'a> {
+    /// Its name and arguments, wherever they stand.
+    pub(crate) fn function(&mut self) -> (Str<'a>, String) {
+        let inner = self.function.take().unwrap_or_default();
+        let name = if inner.name.is_empty() { std::mem::take(&mut self.name) } else { inner.name };
+        (name, inner.arguments.or(self.arguments).map(argument_text).unwrap_or_default())
+    }
+}
+
+#[derive(Default, Deserialize)]
 pub(crate) struct Function<'a> {
     #[serde(borrow, default)]
     pub(crate) name: Str<'a>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, alias = "parameters")]
     pub(crate) arguments: Option<&'a RawValue>,
 }
 
@@ -97,6 +154,18 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
     fn visit_unit<E>(self) -> Result<Content<'de>, E> {
         Ok(Content::default())
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<Content<'de>, E> {
+        Ok(Content::default())
+    }
+    fn visit_u64<E>(self, v: u64) -> Result<Content<'de>, E> {
+        Ok(Content { text: Str(v.to_string().into()), thought: String::new() })
+    }
+    fn visit_i64<E>(self, v: i64) -> Result<Content<'de>, E> {
+        Ok(Content { text: Str(v.to_string().into()), thought: String::new() })
+    }
+    fn visit_f64<E>(self, v: f64) -> Result<Content<'de>, E> {
+        Ok(Content { text: Str(v.to_string().into()), thought: String::new() })
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content<'de>, A::Error> {
         while map.next_entry::<serde::de::IgnoredAny, serde::de::IgnoredAny>()?.is_some() {}
@@ -145,21 +214,15 @@ pub(crate) struct Groq<'a> {
     pub(crate) usage: Option<&'a RawValue>,
 }
 
-/// Arguments as text: most servers send a string, some an object.
+/// Arguments as text: most servers send a string, some the value itself. Null is no text, and an empty list stands for an empty
+/// object, which some languages do not tell apart.
 pub(crate) fn argument_text(raw: &RawValue) -> String {
     match raw.get().as_bytes().first() {
         Some(b'"') => serde_json::from_str(raw.get()).unwrap_or_default(),
-        Some(b'{') => raw.get().to_owned(),
-        _ => String::new(),
+        _ if raw.get() == "null" => String::new(),
+        Some(b'[') if raw.get().len() < 100 && serde_json::from_str::<[(); 0]>(raw.get()).is_ok() => {
+            "{}".into()
+        }
+        _ => raw.get().to_owned(),
     }
-}
-
-#[derive(Deserialize)]
-pub(crate) struct ChatFailure<'a> {
-    #[serde(rename = "type", borrow, default)]
-    pub(crate) kind: Str<'a>,
-    #[serde(borrow, default)]
-    pub(crate) code: Str<'a>,
-    #[serde(borrow, default)]
-    pub(crate) message: Str<'a>,
 }

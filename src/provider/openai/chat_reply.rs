@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use tiller_protocol::StopReason;
 
 use crate::codec::chunk::Chunk;
-use crate::codec::lax::{self, Str};
+use crate::codec::lax;
+use crate::codec::repair::{self, Repaired};
 use crate::codec::reply::{BlockKind, Blocks, usage};
 use crate::codec::{Decoder, Flow};
 use crate::error::ProviderError;
-use crate::openai::chat_event::{CallDelta, ChatEvent, ChatFailure, ChatUsage, Groq, argument_text};
+use crate::openai::chat_event::{CallDelta, ChatEvent, ChatUsage, Groq, PromptProgress};
 use crate::openai::think_tags::{Piece, ThinkTags};
 use crate::transport::fault;
 
@@ -19,7 +20,99 @@ use crate::transport::fault;
 struct OpenCall {
     at: u64,
     id: String,
+    name: String,
+    /// Its arguments so far.
+    json: String,
     index: usize,
+    /// Its name has arrived, and its beginning has gone out.
+    begun: bool,
+    /// The name of the call before it, repeated: it is a call only with arguments.
+    repeated: bool,
+    extra: Option<Value>,
+    nesting: Nesting,
+}
+
+/// Bytes that are parsed to see whether the arguments of one call are whole.
+const WORK_LIMIT: usize = 16 * 1024 * 1024;
+
+/// How deep the arguments so far are nested, so that they are parsed only where they can be whole.
+#[derive(Default)]
+struct Nesting {
+    depth: usize,
+    string: bool,
+    escaped: bool,
+    /// Bytes parsed so far.
+    work: usize,
+}
+
+impl Nesting {
+    fn feed(&mut self, json: &str) {
+        for byte in json.bytes() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.string => self.escaped = true,
+                b'"' => self.string = !self.string,
+                b'{' | b'[' if !self.string => self.depth += 1,
+                b'}' | b']' if !self.string => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl OpenCall {
+    /// Begins its block, with the arguments so far.
+    fn begin(&mut self, out: &mut VecDeque<Chunk>) {
+        self.begun = true;
+        let mut vendor = json!({"text": null});
+        if let Some(extra) = self.extra.take() {
+            vendor["extra_content"] = extra;
+        }
+        let (index, id, name) = (self.index, self.id.clone(), self.name.clone());
+        out.push_back(Chunk::ToolBegin { index, id, name, vendor: Some(vendor) });
+        if !self.json.is_empty() {
+            out.push_back(Chunk::ToolArgs { index, json: self.json.clone() });
+        }
+    }
+
+    /// Adds to its arguments.
+    fn grow(&mut self, json: &str) {
+        self.json.push_str(json);
+        self.nesting.feed(json);
+    }
+
+    /// True when its arguments are whole.
+    fn is_whole(&mut self) -> bool {
+        if self.nesting.depth > 0 || self.nesting.string {
+            return false;
+        }
+        self.nesting.work = self.nesting.work.saturating_add(self.json.len());
+        self.nesting.work <= WORK_LIMIT && repair::is_whole(&self.json)
+    }
+
+    /// True for a piece at its index that belongs to another call. Some servers give all calls one index, and no ids.
+    fn is_over(&mut self, id: &str, name: &str, json: &str) -> bool {
+        if name.is_empty() || self.name.is_empty() {
+            return false;
+        }
+        let other_id = !id.is_empty() && !self.id.is_empty() && id != self.id;
+        let same_id = !id.is_empty() && id == self.id;
+        if other_id {
+            // A new id with each piece: arguments go on where they stopped.
+            let goes_on = name == self.name && !json.is_empty() && !json.trim_start().starts_with('{');
+            return !(goes_on && !self.json.is_empty() && !self.is_whole());
+        }
+        if name != self.name {
+            return !same_id;
+        }
+        // The same name again: a new call behind whole arguments, unless these are the same or an empty object in their
+        // place.
+        !same_id
+            && self.is_whole()
+            && !repair::is_placeholder(&self.json)
+            && repair::arguments(&self.json) != repair::arguments(json)
+            && !json.starts_with(&self.json)
+    }
 }
 
 /// The decoder of one reply.
@@ -27,7 +120,6 @@ pub(crate) struct ChatReply {
     provider: String,
     blocks: Blocks,
     calls: Vec<OpenCall>,
-    any_call: bool,
     details: Vec<Value>,
     tags: ThinkTags,
     /// Indices of text blocks so far.
@@ -46,7 +138,6 @@ impl ChatReply {
             provider: provider.into(),
             blocks: Blocks::default(),
             calls: Vec::new(),
-            any_call: false,
             details: Vec::new(),
             tags: ThinkTags::default(),
             texts: Vec::new(),
@@ -102,44 +193,51 @@ impl ChatReply {
         out.push_back(Chunk::Thinking { index, text });
     }
 
-    fn call(&mut self, call: CallDelta<'_>, out: &mut VecDeque<Chunk>) {
-        let (name, json) = call.function.map_or((Str::default(), None), |f| (f.name, f.arguments));
-        let json = json.map(argument_text).unwrap_or_default();
+    fn call(&mut self, mut call: CallDelta<'_>, out: &mut VecDeque<Chunk>) {
+        let (name, json) = call.function();
         // Some servers give no index, or the same one to every call: a new id with a name begins a call.
-        let last = self.calls.last();
-        let at = call.index.0.filter(|_| !self.whole).unwrap_or_else(|| match last {
-            Some(open) if self.whole => open.at.saturating_add(1),
-            Some(open) if call.id.is_empty() || call.id.as_str() == open.id => open.at,
-            Some(open) => open.at.saturating_add(1),
-            None => 0,
+        let own = self.calls.iter().rfind(|open| !call.id.is_empty() && open.id == call.id.as_str());
+        let at = call.index.0.filter(|_| !self.whole).unwrap_or_else(|| match (own, self.calls.last()) {
+            (_, Some(last)) if self.whole => last.at.saturating_add(1),
+            (Some(open), _) => open.at,
+            (None, Some(last)) if call.id.is_empty() || name.is_empty() => last.at,
+            (None, Some(last)) => last.at.saturating_add(1),
+            (None, None) => 0,
         });
-        let known = self.calls.iter().rev().find(|o| o.at == at);
-        let other = known.is_some_and(|o| {
-            !call.id.is_empty() && !name.is_empty() && !o.id.is_empty() && o.id != call.id.as_str()
-        });
-        let index = match known {
-            Some(open) if !other => open.index,
-            _ => {
+        let known = self.calls.iter().rposition(|o| o.at == at);
+        let known = known.filter(|n| !self.calls[*n].is_over(call.id.as_str(), name.as_str(), &json));
+        let n = match known {
+            Some(n) => n,
+            None => {
                 self.end_text(out);
                 self.blocks.end(out);
-                self.any_call = true;
-                let index = self.blocks.fresh();
-                let mut vendor = json!({"text": null});
-                if let Some(extra) = lax::read::<Value>(call.extra_content) {
-                    vendor["extra_content"] = extra;
-                }
-                self.calls.push(OpenCall { at, id: call.id.as_str().to_owned(), index });
-                out.push_back(Chunk::ToolBegin {
-                    index,
+                // Without an id, the same name behind whole arguments may be only their end.
+                let same = |o: &OpenCall| o.at == at && o.name == name.as_str() && call.id.is_empty();
+                self.calls.push(OpenCall {
+                    at,
+                    repeated: !self.whole && self.calls.last().is_some_and(same),
                     id: call.id.into_string(),
-                    name: name.into_string(),
-                    vendor: Some(vendor),
+                    name: String::new(),
+                    json: String::new(),
+                    index: self.blocks.fresh(),
+                    begun: false,
+                    extra: lax::read::<Value>(call.extra_content),
+                    nesting: Nesting::default(),
                 });
-                index
+                self.calls.len() - 1
             }
         };
-        if !json.is_empty() {
-            out.push_back(Chunk::ToolArgs { index, json });
+        let open = &mut self.calls[n];
+        if open.name.is_empty() {
+            open.name = name.into_string();
+        }
+        open.grow(&json);
+        if open.begun {
+            if !json.is_empty() {
+                out.push_back(Chunk::ToolArgs { index: open.index, json });
+            }
+        } else if !(open.name.is_empty() || open.repeated && open.json.is_empty()) {
+            open.begin(out);
         }
     }
 
@@ -189,31 +287,23 @@ impl ChatReply {
 }
 
 impl Decoder for ChatReply {
-    fn event(&mut self, _: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
+    fn event(&mut self, name: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
         if data.trim() == "[DONE]" {
             self.done = true;
             return Ok(Flow::Over);
         }
         let Some(event) = lax::event::<ChatEvent<'_>>(&self.provider, data)? else { return Ok(Flow::More) };
-        if let Some(raw) = event.error.filter(|raw| raw.get() != "null") {
-            let failure = lax::read::<ChatFailure<'_>>(Some(raw));
-            let text = failure.as_ref().map_or_else(
-                || lax::read::<Str<'_>>(Some(raw)).unwrap_or_default().into_string(),
-                |f| f.message.as_str().to_owned(),
-            );
-            let code = failure.map(|f| {
-                let (kind, code) = (f.kind.into_string(), f.code.into_string());
-                if code.is_empty() || code.parse::<u16>().is_err() && !kind.is_empty() {
-                    format!("{kind} {code}").trim().to_owned()
-                } else {
-                    code
-                }
-            });
-            return Err(fault::event(&self.provider, &code.unwrap_or_default(), &text));
+        if event.is_failure(name) {
+            return Err(fault::stated(&self.provider, data));
+        }
+        if let Some(progress) = lax::read::<PromptProgress>(event.prompt_progress) {
+            let (done, of) = (progress.processed.0.unwrap_or(0), progress.total.0.unwrap_or(0));
+            out.push_back(Chunk::Progress { done, of });
         }
         // One choice is requested; further ones are ignored.
         if let Some(choice) = event.choices.into_iter().flatten().next() {
             if let Some(delta) = choice.delta {
+                let calls = delta.calls();
                 let field =
                     if delta.reasoning_content.is_empty() { "reasoning" } else { "reasoning_content" };
                 let thought = if delta.reasoning_content.is_empty() {
@@ -228,11 +318,12 @@ impl Decoder for ChatReply {
                     self.text(delta.content.text.as_str(), out);
                 }
                 self.refusal.push_str(delta.refusal.as_str());
-                for call in delta.tool_calls.into_iter().flatten() {
+                for call in calls {
                     self.call(call, out);
                 }
             }
-            if !choice.finish_reason.is_empty() {
+            // The word for none, from servers that write it as text.
+            if !matches!(choice.finish_reason.as_str(), "" | "null" | "None") {
                 self.finish = Some(choice.finish_reason.into_string());
             }
         }
@@ -247,6 +338,10 @@ impl Decoder for ChatReply {
     fn document(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
         // Some servers send the pieces of a stream, but not as events.
         let answer = serde_json::from_str::<Value>(data).unwrap_or_default();
+        // Words of another service: the whole document is quoted.
+        if answer.get("detail").is_some() && answer.get("choices").is_none() {
+            return Ok(());
+        }
         self.whole = answer["choices"][0]["message"].is_object();
         self.event("", data, out)?;
         if self.whole {
@@ -259,17 +354,27 @@ impl Decoder for ChatReply {
     }
 
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
-        // Without a finish reason the last call may be incomplete.
+        // Without a finish reason a call may be incomplete: only whole arguments tell that it is not.
+        let is_call = |open: &&OpenCall| !(open.repeated && open.json.is_empty());
+        let whole = self
+            .calls
+            .iter()
+            .filter(is_call)
+            .all(|open| matches!(repair::arguments(&open.json), Repaired::Object(..)));
         let Some(finish) = self
             .finish
             .take()
-            .or_else(|| (self.done && self.blocks.any() && !self.any_call).then(|| "stop".to_owned()))
+            .or_else(|| (self.done && self.blocks.any() && whole).then(|| "stop".to_owned()))
         else {
             return Err(fault::cut(&self.provider));
         };
+        let any_call = !self.calls.is_empty();
         self.end_text(out);
         self.blocks.end(out);
-        for open in std::mem::take(&mut self.calls) {
+        for mut open in std::mem::take(&mut self.calls) {
+            if !open.begun && !open.repeated {
+                open.begin(out);
+            }
             out.push_back(Chunk::BlockEnd { index: open.index });
         }
         if !self.details.is_empty() {
@@ -286,7 +391,7 @@ impl Decoder for ChatReply {
             // Other vendors' words for it.
             "content_filter" | "refusal" | "safety" | "SAFETY" | "sensitive" => StopReason::Refusal(refusal),
             _ if !refusal.is_empty() => StopReason::Refusal(refusal),
-            _ if self.any_call => StopReason::ToolUse,
+            _ if any_call => StopReason::ToolUse,
             _ => StopReason::EndTurn,
         }));
         Ok(())

@@ -4,7 +4,6 @@
 //! arrived: the whole item is stored in the block's signature.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use reqwest::header::HeaderMap;
 use serde::Serialize;
@@ -13,12 +12,13 @@ use serde_json::value::RawValue;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part};
 
-use crate::codec::amend::Amendments;
+use crate::codec::amend::{Amendments, Refusal, SUMMARY};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
 use crate::codec::image_limits::ImageLimits;
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
+use crate::gemini::schema::object;
 use crate::openai::chat::{arguments, bearer, effort, text_of, versioned};
 use crate::openai::responses_reply::{HEAD, ResponsesReply};
 use crate::registry::key::Secret;
@@ -30,9 +30,6 @@ pub(crate) const FORMAT: ApiFormat =
 /// The format.
 #[derive(Default)]
 pub(crate) struct OpenAiResponses {
-    /// Set once the vendor refused summaries of thoughts: it gives them to verified organisations only, and refuses the
-    /// whole request of others.
-    no_summary: AtomicBool,
     amended: Amendments,
 }
 
@@ -49,7 +46,8 @@ const RULES: Rules = Rules {
 struct ResponsesRequest<'a> {
     model: &'a str,
     stream: bool,
-    store: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<bool>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     include: &'static [&'static str],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,8 +77,9 @@ struct ResponsesTool<'a> {
     kind: &'static str,
     name: Cow<'a, str>,
     description: &'a str,
-    parameters: &'a Value,
-    strict: bool,
+    parameters: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -139,19 +138,20 @@ impl Wire for OpenAiResponses {
         let reasons = info.thinking != Some(false);
         let fitted = fit(&request.messages, &RULES, self.amended.images(request));
         let thoughts = self.amended.thoughts(request);
+        let takes = |option: &str| !self.amended.refused(&request.model, option);
         let body = ResponsesRequest {
             model: &request.model,
             stream: true,
-            store: false,
-            include: if reasons { &["reasoning.encrypted_content"] } else { &[] },
+            store: takes("store").then_some(false),
+            include: if reasons && takes("include") { &["reasoning.encrypted_content"] } else { &[] },
             reasoning: reasons
                 .then(|| Reasoning {
                     effort: effort(request, info, self.amended.told(&request.model)),
-                    summary: (!self.no_summary.load(Ordering::Relaxed)).then_some("auto"),
+                    summary: takes(SUMMARY).then_some("auto"),
                 })
                 .filter(|r| r.effort.is_some() || r.summary.is_some()),
-            max_output_tokens: request.max_output,
-            prompt_cache_key: &request.cache_key,
+            max_output_tokens: request.max_output.filter(|_| takes("max_output_tokens")),
+            prompt_cache_key: if takes("prompt_cache_key") { &request.cache_key } else { "" },
             instructions: request.system.trim_end(),
             tools: request
                 .tools
@@ -160,8 +160,8 @@ impl Wire for OpenAiResponses {
                     kind: "function",
                     name: wire_name(&t.name),
                     description: &t.description,
-                    parameters: &t.schema,
-                    strict: false,
+                    parameters: object(&t.schema),
+                    strict: takes("strict").then_some(false),
                 })
                 .collect(),
             input: items(provider, request, &fitted, info.images != Some(false), thoughts),
@@ -169,14 +169,19 @@ impl Wire for OpenAiResponses {
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    fn amend(&self, request: &Request, text: &str) -> bool {
-        let said = text.to_lowercase();
-        let summaries = said.contains("reasoning summar") || said.contains("reasoning.summary");
-        // Once: a server that keeps refusing is reported.
-        if summaries {
-            return !self.no_summary.swap(true, Ordering::Relaxed);
-        }
-        self.amended.take(request, text, || fit::images(&request.messages, &RULES))
+    fn amend(&self, request: &Request, _: &ModelInfo, refusal: Refusal<'_>) -> Option<&'static str> {
+        let limit = request.max_output.map(|_| "max_output_tokens");
+        let sent: Vec<&'static str> = ["store", "include", "prompt_cache_key", "strict", SUMMARY]
+            .into_iter()
+            .chain(limit)
+            .filter(|option| !self.amended.refused(&request.model, option))
+            .collect();
+        self.amended
+            .take(request, refusal, &sent, request.max_output, || fit::images(&request.messages, &RULES))
+    }
+
+    fn amendments(&self) -> &Amendments {
+        &self.amended
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {

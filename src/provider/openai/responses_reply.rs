@@ -9,13 +9,18 @@ use tiller_protocol::StopReason;
 
 use crate::codec::chunk::Chunk;
 use crate::codec::lax::{self, Count, Str};
+use crate::codec::repair;
 use crate::codec::reply::usage;
 use crate::codec::{Decoder, Flow};
 use crate::error::ProviderError;
+use crate::openai::chat_event::argument_text;
 use crate::transport::fault;
 
 /// Key of an unknown block that holds the fields beside the text of the message before it.
 pub(crate) const HEAD: &str = "tiller_message_head";
+
+/// From here on indices are not the server's.
+const OWN_INDICES: u64 = 1 << 32;
 
 #[derive(Deserialize)]
 struct ResponsesEvent<'a> {
@@ -28,15 +33,13 @@ struct ResponsesEvent<'a> {
     #[serde(borrow, default)]
     delta: Str<'a>,
     #[serde(borrow, default)]
-    arguments: Str<'a>,
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    item_id: Str<'a>,
     #[serde(borrow, default)]
     item: Option<&'a RawValue>,
     #[serde(borrow, default)]
     response: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    code: Str<'a>,
-    #[serde(borrow, default)]
-    message: Str<'a>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
@@ -52,7 +55,7 @@ struct ReplyItem<'a> {
     #[serde(borrow, default)]
     name: Str<'a>,
     #[serde(borrow, default)]
-    arguments: Str<'a>,
+    arguments: Option<&'a RawValue>,
     #[serde(borrow, default)]
     phase: Str<'a>,
     #[serde(borrow, default)]
@@ -73,6 +76,8 @@ struct Text<'a> {
 
 #[derive(Deserialize)]
 struct Response<'a> {
+    #[serde(borrow, default)]
+    output: Option<Vec<&'a RawValue>>,
     #[serde(borrow, default)]
     usage: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -100,12 +105,6 @@ struct WholeReply<'a> {
 struct IncompleteDetails<'a> {
     #[serde(borrow, default)]
     reason: Str<'a>,
-    #[serde(borrow, default)]
-    code: Str<'a>,
-    #[serde(rename = "type", borrow, default)]
-    kind: Str<'a>,
-    #[serde(borrow, default)]
-    message: Str<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -136,6 +135,10 @@ enum ItemKind {
 struct OpenItem {
     index: usize,
     kind: ItemKind,
+    /// The server's id of it.
+    id: String,
+    /// Arguments of a call so far.
+    json: String,
     /// Whether part of its content arrived as deltas.
     has_deltas: bool,
     /// The last part of a summary.
@@ -169,8 +172,43 @@ impl ResponsesReply {
         let next = &mut self.next;
         self.open.entry(at).or_insert_with(|| {
             *next += 1;
-            OpenItem { index: *next - 1, kind, has_deltas: false, part: 0 }
+            let (id, json) = (String::new(), String::new());
+            OpenItem { index: *next - 1, kind, id, json, has_deltas: false, part: 0 }
         })
+    }
+
+    /// The index that an event is about. Some servers give none, or one to all items: then its id tells, else the item
+    /// that began last.
+    fn place(&self, at: Count, id: &str) -> u64 {
+        let known = self.open.iter().find(|(_, open)| !id.is_empty() && open.id == id).map(|(at, _)| *at);
+        let last = || self.open.iter().max_by_key(|(_, open)| open.index).map(|(at, _)| *at);
+        known.or(at.0).or_else(last).unwrap_or(0)
+    }
+
+    /// The index of an item that begins: one of its own where the server's is in use by an item with another id.
+    fn room(&self, at: Count, id: &str) -> u64 {
+        let taken = |at: &u64| self.open.get(at).is_some_and(|open| !open.id.is_empty() && open.id != id);
+        at.0.filter(|at| !taken(at)).unwrap_or_else(|| OWN_INDICES.saturating_add(self.next as u64))
+    }
+
+    /// Adds arguments to a call.
+    fn arguments(&mut self, at: u64, more: String, out: &mut VecDeque<Chunk>) {
+        let open = self.at(at, ItemKind::Call);
+        open.has_deltas |= !more.is_empty();
+        open.json.push_str(&more);
+        out.push_back(Chunk::ToolArgs { index: open.index, json: more });
+    }
+
+    /// Ends an item whose end the server did not report. A call whose arguments are not whole stays open: it is left out.
+    fn leave(open: &OpenItem, out: &mut VecDeque<Chunk>) {
+        let whole = match open.kind {
+            ItemKind::Call => repair::is_whole(&open.json),
+            ItemKind::Text => true,
+            ItemKind::Thought | ItemKind::Other => false,
+        };
+        if whole {
+            out.push_back(Chunk::BlockEnd { index: open.index });
+        }
     }
 
     fn added(&mut self, at: u64, raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) {
@@ -181,8 +219,12 @@ impl ResponsesReply {
             "function_call" => ItemKind::Call,
             _ => ItemKind::Other,
         };
-        self.open.remove(&at);
-        let index = self.at(at, kind).index;
+        if let Some(before) = self.open.remove(&at) {
+            Self::leave(&before, out);
+        }
+        let open = self.at(at, kind);
+        open.id = item.id.as_str().to_owned();
+        let index = open.index;
         if kind == ItemKind::Call {
             self.calls = true;
             let id = if item.call_id.is_empty() { &item.id } else { &item.call_id };
@@ -233,8 +275,9 @@ impl ResponsesReply {
                 }
             }
             (ItemKind::Call, Some(item)) => {
-                if !open.has_deltas && !item.arguments.is_empty() {
-                    out.push_back(Chunk::ToolArgs { index, json: item.arguments.into_string() });
+                let json = item.arguments.map(argument_text).unwrap_or_default();
+                if !open.has_deltas && !json.is_empty() {
+                    out.push_back(Chunk::ToolArgs { index, json });
                 }
             }
             (ItemKind::Other, _) => {
@@ -276,24 +319,35 @@ impl ResponsesReply {
             _ => StopReason::EndTurn,
         });
     }
+}
 
-    fn failure(&self, raw: Option<&RawValue>, code: &str, message: &str) -> ProviderError {
-        let why = lax::read::<IncompleteDetails<'_>>(raw);
-        let text = why.as_ref().map_or(message, |w| w.message.as_str());
-        let code = why.as_ref().map_or_else(
-            || code.to_owned(),
-            |w| format!("{} {}", w.kind.as_str(), w.code.as_str()).trim().to_owned(),
-        );
-        fault::event(&self.provider, &code, text)
+impl ResponsesReply {
+    /// The error of a failed reply.
+    fn failed(&self, raw: Option<&RawValue>) -> ProviderError {
+        match raw.filter(|raw| raw.get() != "null") {
+            Some(raw) => fault::stated(&self.provider, raw.get()),
+            None => fault::event(&self.provider, "server_error", "the reply failed"),
+        }
     }
 }
 
 impl Decoder for ResponsesReply {
-    fn event(&mut self, _: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
+    fn event(&mut self, name: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
+        if data.trim() == "[DONE]" {
+            // The end mark of another format, from servers without an event for the end.
+            let whole = |open: &OpenItem| match open.kind {
+                ItemKind::Call => repair::is_whole(&open.json),
+                kind => kind == ItemKind::Text,
+            };
+            if self.stop.is_none() && self.next > 0 && self.open.values().all(whole) {
+                self.ended(false, None);
+            }
+            return Ok(Flow::Over);
+        }
         let Some(event) = lax::event::<ResponsesEvent<'_>>(&self.provider, data)? else {
             return Ok(Flow::More);
         };
-        let at = event.output_index.0.unwrap_or(0);
+        let at = self.place(event.output_index, event.item_id.as_str());
         match event.kind.as_str() {
             "response.output_text.delta" => {
                 let open = self.at(at, ItemKind::Text);
@@ -301,15 +355,12 @@ impl Decoder for ResponsesReply {
                 out.push_back(Chunk::Text { index: open.index, text: event.delta.into_string() });
             }
             "response.function_call_arguments.delta" => {
-                let open = self.at(at, ItemKind::Call);
-                open.has_deltas = true;
-                out.push_back(Chunk::ToolArgs { index: open.index, json: event.delta.into_string() });
+                self.arguments(at, event.delta.into_string(), out);
             }
             "response.function_call_arguments.done" => {
-                let open = self.at(at, ItemKind::Call);
-                if !open.has_deltas && !event.arguments.is_empty() {
-                    open.has_deltas = true;
-                    out.push_back(Chunk::ToolArgs { index: open.index, json: event.arguments.into_string() });
+                let json = event.arguments.map(argument_text).unwrap_or_default();
+                if !json.is_empty() && !self.at(at, ItemKind::Call).has_deltas {
+                    self.arguments(at, json, out);
                 }
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
@@ -325,11 +376,24 @@ impl Decoder for ResponsesReply {
                 self.at(at, ItemKind::Text).has_deltas = true;
                 self.refusal.push_str(event.delta.as_str());
             }
-            "response.output_item.added" => self.added(at, event.item, out),
-            "response.output_item.done" => self.done(at, event.item, out),
-            "response.completed" | "response.incomplete" => {
+            "response.output_item.added" => {
+                let id = lax::read::<ReplyItem<'_>>(event.item).map(|item| item.id.into_string());
+                let at = self.room(event.output_index, &id.unwrap_or_default());
+                self.added(at, event.item, out);
+            }
+            "response.output_item.done" => {
+                let id = lax::read::<ReplyItem<'_>>(event.item).map(|item| item.id.into_string());
+                let at = self.place(event.output_index, &id.unwrap_or_default());
+                self.done(at, event.item, out);
+            }
+            "response.completed" | "response.incomplete" | "response.done" => {
                 let response = lax::read::<Response<'_>>(event.response);
                 Self::count(response.as_ref().and_then(|r| r.usage), out);
+                // Some servers send the items only here.
+                let items = response.as_ref().and_then(|r| r.output.clone()).filter(|_| self.next == 0);
+                for (at, item) in items.into_iter().flatten().enumerate() {
+                    self.done(at as u64, Some(item), out);
+                }
                 let incomplete = event.kind.as_str() == "response.incomplete";
                 self.ended(incomplete, response.and_then(|r| r.incomplete_details));
                 return Ok(Flow::Over);
@@ -337,13 +401,11 @@ impl Decoder for ResponsesReply {
             "response.failed" => {
                 let response = lax::read::<Response<'_>>(event.response);
                 Self::count(response.as_ref().and_then(|r| r.usage), out);
-                return Err(self.failure(response.and_then(|r| r.error), "server_error", "the reply failed"));
+                return Err(self.failed(response.and_then(|r| r.error)));
             }
-            "error" => {
-                return Err(self.failure(event.error, event.code.as_str(), event.message.as_str()));
-            }
-            _ if !event.kind.as_str().starts_with("response.") && event.error.is_some() => {
-                return Err(self.failure(event.error, "", ""));
+            "error" => return Err(fault::stated(&self.provider, data)),
+            kind if !kind.starts_with("response.") && (event.error.is_some() || name == "error") => {
+                return Err(fault::stated(&self.provider, data));
             }
             // The vendor may add new kinds of event.
             _ => {}
@@ -353,8 +415,8 @@ impl Decoder for ResponsesReply {
 
     fn document(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
         let Some(whole) = lax::event::<WholeReply<'_>>(&self.provider, data)? else { return Ok(()) };
-        if let Some(raw) = whole.error.filter(|raw| raw.get() != "null") {
-            return Err(self.failure(Some(raw), "", ""));
+        if whole.error.is_some_and(|raw| raw.get() != "null") {
+            return Err(fault::stated(&self.provider, data));
         }
         let Some(items) = whole.output else { return self.event("", data, out).map(drop) };
         for (at, item) in items.into_iter().enumerate() {
@@ -362,7 +424,7 @@ impl Decoder for ResponsesReply {
         }
         Self::count(whole.usage, out);
         match whole.status.as_str() {
-            "failed" => return Err(self.failure(None, "server_error", "the reply failed")),
+            "failed" => return Err(self.failed(None)),
             status => self.ended(status == "incomplete", whole.incomplete_details),
         }
         Ok(())
@@ -370,11 +432,9 @@ impl Decoder for ResponsesReply {
 
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
         let Some(stop) = self.stop.take() else { return Err(fault::cut(&self.provider)) };
-        // At the output limit texts stay open; calls that stay open are incomplete.
+        // At the output limit texts stay open; calls that stay open are complete only if their arguments are.
         for open in std::mem::take(&mut self.open).into_values() {
-            if matches!(open.kind, ItemKind::Text) {
-                out.push_back(Chunk::BlockEnd { index: open.index });
-            }
+            Self::leave(&open, out);
         }
         out.push_back(Chunk::Stop(stop));
         Ok(())

@@ -3,6 +3,7 @@
 
 pub(crate) mod formats;
 pub mod key;
+pub(crate) mod learned;
 pub(crate) mod local;
 pub(crate) mod offered;
 
@@ -12,11 +13,10 @@ use std::sync::Arc;
 
 use tiller_config::Config;
 use tiller_config::schema::{Provider as Entry, Timeouts};
-use tiller_protocol::ModelRef;
+use tiller_protocol::{Clock as _, ModelRef, SystemClock};
 
 use crate::anthropic;
 use crate::codec::WireProvider;
-use crate::codec::amend::Amendments;
 use crate::codec::format::{ApiFormat, LocalEntry, Make};
 use crate::demo::{self, Demo};
 use crate::gemini;
@@ -25,8 +25,9 @@ use crate::openai::chat::{self, Dialect, OpenAiChat};
 use crate::openai::responses;
 pub use crate::registry::formats::ApiFormats;
 use crate::registry::key::{Key, Secret};
-use crate::registry::local::ollama;
+use crate::registry::learned::Learned;
 pub use crate::registry::local::{LOCALS, Local, probe_ports};
+use crate::registry::local::{is_near, ollama};
 pub use crate::registry::offered::{EnteredKey, FoundVariable, OFFERED, OfferedVariable, entered, found};
 use crate::replay::record::Recorder;
 use crate::replay::redact::{MaskedProvider, Redact};
@@ -228,13 +229,14 @@ impl Providers {
     pub fn server(&self, name: &str, base: &str) -> Arc<dyn Provider> {
         Arc::new(WireProvider {
             name: name.to_owned(),
-            wire: Box::new(OpenAiChat { dialect: Dialect::Compatible, amended: Amendments::default() }),
+            wire: Box::new(OpenAiChat::new(Dialect::Compatible, is_near(base))),
             base: base.trim_end_matches('/').to_owned(),
             key: Key::None,
             headers: Vec::new(),
             timeouts: Timeouts::default(),
             table: Arc::default(),
             http: Arc::clone(&self.http),
+            learned: None,
         })
     }
 
@@ -370,6 +372,10 @@ impl Maker<'_> {
             return Err("this kind has no base URL".into());
         };
         let wire = wire(&base);
+        let learned = self.key_file.map(Learned::beside);
+        if let Some(learned) = &learned {
+            wire.amendments().recall(learned.of(&base, SystemClock::default().now()));
+        }
         Ok(Arc::new(WireProvider {
             name: name.to_owned(),
             wire,
@@ -379,6 +385,7 @@ impl Maker<'_> {
             timeouts,
             table: Arc::clone(&self.table),
             http: Arc::clone(&self.http),
+            learned,
         }))
     }
 }

@@ -191,13 +191,14 @@ async fn a_key_is_tried_where_only_a_right_one_may_read() {
     let base = format!("{}/v1", server.url());
     let open = |dialect: Dialect| WireProvider {
         name: "p".into(),
-        wire: Box::new(OpenAiChat { dialect, amended: Default::default() }),
+        wire: Box::new(OpenAiChat::new(dialect, false)),
         base: base.clone(),
         key: Key::Value(Secret::new("wrong")),
         headers: Vec::new(),
         timeouts: Timeouts::default(),
         table: Arc::default(),
         http: Arc::default(),
+        learned: None,
     };
     assert_eq!(open(Dialect::Compatible).check().await, Ok(()));
     assert!(matches!(open(Dialect::OpenRouter).check().await, Err(ProviderError::Auth(_))));

@@ -24,7 +24,7 @@ use serde_json::Value;
 use crate::codec::chunk::Chunk;
 use crate::codec::request::{ChatMessage, Request};
 use crate::replay::redact::Redact;
-use crate::{ChunkStream, Provider, ProviderError};
+use crate::{ChunkStream, Patience, Provider, ProviderError};
 
 /// Maximum bytes of a recording that is replayed.
 const SIZE_LIMIT: u64 = 256 * 1024 * 1024;
@@ -177,6 +177,10 @@ impl Provider for Recorder {
                 Ok(written.map(Some).chain(last).filter_map(std::future::ready).boxed())
             }
         }
+    }
+
+    fn patience(&self) -> Option<Patience> {
+        self.inner.patience()
     }
 
     fn body(&self, request: &Request) -> Vec<u8> {

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use crate::codec::request::Request;
-use crate::{ChunkStream, Provider, ProviderError};
+use crate::{ChunkStream, Patience, Provider, ProviderError};
 
 /// Maximum length of a field that is checked together with its name.
 const NAMED: usize = 512;
@@ -62,6 +62,7 @@ impl Redact {
         | ProviderError::TooLarge(text)
         | ProviderError::Wait { message: text, .. }
         | ProviderError::Network(text)
+        | ProviderError::Unanswered(text)
         | ProviderError::Rejected(text)) = &mut error;
         *text = self.text(text);
         error
@@ -110,6 +111,10 @@ impl Provider for MaskedProvider {
 
     fn body(&self, request: &Request) -> Vec<u8> {
         self.inner.body(request)
+    }
+
+    fn patience(&self) -> Option<Patience> {
+        self.inner.patience()
     }
 
     async fn models(&self) -> Result<Vec<String>, ProviderError> {

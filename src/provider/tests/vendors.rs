@@ -360,6 +360,7 @@ async fn refusals_in_the_vendors_words() {
             ProviderError::Auth(_) => "auth".into(),
             ProviderError::Rejected(_) => "rejected".into(),
             ProviderError::Network(_) => "network".into(),
+            ProviderError::Unanswered(_) => "unanswered".into(),
         };
         assert_eq!(class, want, "{wire:?} {status} {body}: {error}");
     }

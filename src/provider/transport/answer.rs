@@ -148,25 +148,22 @@ fn field(body: &[u8]) -> bool {
 /// An error that was sent with a success status.
 fn failure(provider: &str, text: &str) -> Option<ProviderError> {
     let value: Value = serde_json::from_str(text).ok()?;
-    let error = value.get("error").filter(|e| !e.is_null())?;
-    let of = |key: &str| match error.get(key) {
-        Some(Value::String(s)) => s.clone(),
-        Some(Value::Number(n)) => n.to_string(),
-        _ => String::new(),
-    };
-    let code = ["type", "code", "status"].map(of).join(" ");
-    let said = error.as_str().map_or_else(|| of("message"), str::to_owned);
-    Some(fault::event(provider, code.trim(), &said))
+    let bare = value.get("object").is_some_and(|kind| kind == "error");
+    (bare || value.get("error").is_some_and(|error| !error.is_null())).then(|| fault::stated(provider, text))
+}
+
+/// The title of a web page.
+pub(crate) fn title(text: &str) -> Option<String> {
+    let low = text.to_ascii_lowercase();
+    let at = low.find("<title")?;
+    let from = at + text[at..].find('>')? + 1;
+    let title = fault::clip(text[from..from + text[from..].find('<')?].trim());
+    (!title.is_empty()).then_some(title)
 }
 
 /// The error for a web page as an answer. `status` when it is not a success.
 pub(crate) fn page(provider: &str, text: &str, status: Option<u16>) -> ProviderError {
-    let low = text.to_ascii_lowercase();
-    let title = low.find("<title").and_then(|at| {
-        let from = at + text[at..].find('>')? + 1;
-        Some(fault::clip(text[from..from + text[from..].find('<')?].trim()))
-    });
-    let title = title.filter(|t| !t.is_empty()).map(|t| format!(" (\"{t}\")")).unwrap_or_default();
+    let title = title(text).map(|t| format!(" (\"{t}\")")).unwrap_or_default();
     let status = status.map(|s| format!(" ({s})")).unwrap_or_default();
     ProviderError::Rejected(format!(
         "{provider} answered with a web page{title}{status} instead of a reply. Check the base URL; a proxy \

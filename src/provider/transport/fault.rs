@@ -82,6 +82,12 @@ pub(crate) fn refusal(
         return answer::page(provider, &body, Some(status));
     }
     match status {
+        // A gateway gave up waiting: the server behind it may still be computing.
+        504 | 524 => ProviderError::Unanswered(text(
+            "gave no answer in time",
+            "It may still be computing the reply, so the request was not sent again. Send it again, or raise the \
+             time limit of the gateway.",
+        )),
         403 => ProviderError::Auth(text(
             "does not allow this",
             "Check that the key may use this model, then send again.",
@@ -156,7 +162,7 @@ pub(crate) fn event(provider: &str, code: &str, text: &str) -> ProviderError {
     if has(&all, KEY) || has(&all, &["authentication", "permission"]) {
         return ProviderError::Auth(of("did not accept the key"));
     }
-    let number = code.parse::<u16>().ok();
+    let number = code.split_whitespace().find_map(|word| word.parse::<u16>().ok());
     let passing = [
         "overloaded",
         "rate_limit",
@@ -174,6 +180,12 @@ pub(crate) fn event(provider: &str, code: &str, text: &str) -> ProviderError {
         return ProviderError::Wait { message: of("failed in the middle of the reply"), after: None };
     }
     ProviderError::Rejected(of("ended the reply with an error"))
+}
+
+/// Classes an error in the middle of a stream by its JSON, in any of the shapes that servers use.
+pub(crate) fn stated(provider: &str, data: &str) -> ProviderError {
+    let said = words(data.as_bytes());
+    event(provider, said.code.trim(), &said.text)
 }
 
 /// The reply ended before it was complete.
@@ -272,10 +284,10 @@ struct ServerMessage {
 fn words(body: &[u8]) -> ServerMessage {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         let text = String::from_utf8_lossy(body);
-        // An HTML page contains no useful message.
+        // Of an HTML page only the title says something.
         let page = text.trim_start().starts_with('<');
         return ServerMessage {
-            text: if page { String::new() } else { clip(text.trim()) },
+            text: if page { answer::title(&text).unwrap_or_default() } else { clip(text.trim()) },
             ..ServerMessage::default()
         };
     };
@@ -336,8 +348,12 @@ fn message(error: &Value) -> Option<String> {
                 "error_message",
                 "reason",
                 "title",
+                "Message",
+                "fault",
+                "faultstring",
             ];
-            let found = names.iter().find_map(|name| message(fields.get(*name)?))?;
+            let found =
+                names.iter().find_map(|name| message(fields.get(*name)?)).or_else(|| lists(fields))?;
             // The field that a fault is about, as validators write it.
             let path = fields.get("loc").and_then(Value::as_array).map(|parts| {
                 let part = |part: &Value| part.as_str().map_or_else(|| part.to_string(), str::to_owned);
@@ -348,6 +364,15 @@ fn message(error: &Value) -> Option<String> {
         _ => String::new(),
     };
     (!text.is_empty()).then_some(text)
+}
+
+/// The words of a table of fields with the faults of each, as validators write it.
+fn lists(fields: &serde_json::Map<String, Value>) -> Option<String> {
+    let all =
+        fields.values().all(|value| value.as_array().is_some_and(|list| list.iter().all(Value::is_string)));
+    let named = |(name, value): (&String, &Value)| Some(format!("{name}: {}", message(value)?));
+    let words: Vec<String> = fields.iter().filter(|_| all).filter_map(named).collect();
+    (!words.is_empty()).then(|| words.join("; "))
 }
 
 /// Shortens a server's message to one line.
@@ -393,6 +418,7 @@ pub(crate) fn scrub(error: ProviderError, key: Option<&Secret>) -> ProviderError
         ProviderError::TooLarge(t) => ProviderError::TooLarge(clean(t)),
         ProviderError::Wait { message, after } => ProviderError::Wait { message: clean(message), after },
         ProviderError::Network(t) => ProviderError::Network(clean(t)),
+        ProviderError::Unanswered(t) => ProviderError::Unanswered(clean(t)),
         ProviderError::Rejected(t) => ProviderError::Rejected(clean(t)),
     }
 }

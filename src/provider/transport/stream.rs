@@ -38,8 +38,11 @@ const ERROR_TIME: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) connect: Duration,
+    /// Silence before the reply begins. [`Duration::MAX`]: no limit, also not for signals without a reply.
     pub(crate) first_byte: Duration,
     pub(crate) idle: Duration,
+    /// In the own network: a connection that goes silent there is seldom broken, the server computes.
+    pub(crate) near: bool,
     pub(crate) pings_only: Duration,
     /// Maximum bytes of the reply after decompression.
     pub(crate) reply: usize,
@@ -69,6 +72,25 @@ fn late(provider: &str, limit: Duration, what: &str) -> ProviderError {
     ProviderError::Network(format!("{provider} {what} for {} seconds.", limit.as_secs_f32()))
 }
 
+/// The error for a request that the server took and did not answer in time.
+fn unanswered(provider: &str, limit: Duration, what: &str, setting: &str) -> ProviderError {
+    let seconds = limit.as_secs_f32();
+    ProviderError::Unanswered(format!(
+        "{provider} {what} for {seconds} seconds. It may still be computing the reply, so the request was not sent \
+         again. To wait longer, raise providers.{provider}.timeouts.{setting} in config.toml."
+    ))
+}
+
+/// The same for one that is silent before its reply. `signs`: it has sent signals before.
+fn silent(provider: &str, limit: Duration, signs: bool) -> ProviderError {
+    let so_far = if signs {
+        "sent only keep-alive signals, then nothing"
+    } else {
+        "accepted the request, then sent nothing"
+    };
+    unanswered(provider, limit, so_far, "first_byte")
+}
+
 fn endless(provider: &str) -> ProviderError {
     let megabytes = CONTENT_LIMIT / 1024 / 1024;
     ProviderError::Rejected(format!(
@@ -89,10 +111,9 @@ pub(crate) async fn open(request: StreamRequest<'_>) -> Result<ChunkStream, Prov
     headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
     let start = Instant::now();
     let first = start.checked_add(limits.first_byte);
-    let silent = || late(provider, limits.first_byte, "accepted the request, then sent nothing");
     let response = until(first, client.post(url).headers(headers).body(body).send())
         .await
-        .ok_or_else(silent)?
+        .ok_or_else(|| silent(provider, limits.first_byte, false))?
         .map_err(|e| fault::network(provider, &host, proxy.as_deref(), &e))?;
     if !response.status().is_success() {
         return Err(refused(provider, proxy.as_deref(), response).await);
@@ -111,7 +132,7 @@ pub(crate) async fn open(request: StreamRequest<'_>) -> Result<ChunkStream, Prov
         content: Instant::now(),
         timer: None,
         bytes: 0,
-        kept: 0,
+        arrived: Arrived::default(),
         answer: Answer::default(),
     };
     Ok(futures_util::stream::unfold(run, |mut run| async move {
@@ -167,9 +188,11 @@ pub(crate) async fn get(
     let host = url.host_str().unwrap_or_default().to_owned();
     let client = http.client(&url, limits.connect).await?;
     let proxy = http.proxy_of(&url);
-    let mut response = timeout(limits.first_byte, client.get(url).headers(headers).send())
+    // Nothing is computed for a list.
+    let limit = limits.first_byte.min(limits.idle);
+    let mut response = timeout(limit, client.get(url).headers(headers).send())
         .await
-        .map_err(|_| late(provider, limits.first_byte, "accepted the request, then sent nothing"))?
+        .map_err(|_| late(provider, limit, "accepted the request, then sent nothing"))?
         .map_err(|e| fault::network(provider, &host, proxy.as_deref(), &e))?;
     if !response.status().is_success() {
         return Err(refused(provider, proxy.as_deref(), response).await);
@@ -179,12 +202,30 @@ pub(crate) async fn get(
 
 #[derive(Clone, Copy)]
 enum Phase {
-    /// Waits for the first byte, until this time.
+    /// Waits for the beginning of the reply: for the next byte until this time.
     First(Option<Instant>),
     Running,
     /// The reply is complete; counts may follow.
     Grace(Instant),
     Over,
+}
+
+/// The end of a wait: that of silence, or that of signals without content, for which the flag is set.
+fn earlier(idle: Option<Instant>, quiet: Option<Instant>) -> (Option<Instant>, bool) {
+    match (idle, quiet) {
+        (Some(i), Some(q)) if q < i => (Some(q), true),
+        (None, q) => (q, true),
+        (i, _) => (i, false),
+    }
+}
+
+/// The part of a reply that has arrived.
+#[derive(Default)]
+struct Arrived {
+    /// Bytes of content in the chunks.
+    kept: usize,
+    /// Tokens of the prompt that the server has read.
+    read: u64,
 }
 
 /// A reply in progress. Dropping it closes the connection.
@@ -200,13 +241,13 @@ struct Run {
     /// Returned after the queue is empty.
     failure: Option<ProviderError>,
     phase: Phase,
-    /// When something other than a ping last arrived.
+    /// When something other than a ping last arrived, or the server was last seen to get on with the prompt.
     content: Instant,
     /// Created at the first wait with a time limit.
     timer: Option<Timer>,
     bytes: usize,
-    /// Bytes of content in the chunks so far.
-    kept: usize,
+    /// The part that has arrived so far.
+    arrived: Arrived,
     answer: Answer,
 }
 
@@ -231,16 +272,10 @@ impl Run {
     async fn read(&mut self) {
         let quiet = self.content.checked_add(self.limits.pings_only);
         let (end, quiet_first) = match self.phase {
-            Phase::First(end) => (end, false),
+            Phase::First(None) => (None, false),
             Phase::Grace(end) => (Some(end), false),
-            _ => {
-                let idle = Instant::now().checked_add(self.limits.idle);
-                match (idle, quiet) {
-                    (Some(i), Some(q)) if q < i => (Some(q), true),
-                    (None, q) => (q, true),
-                    (i, _) => (i, false),
-                }
-            }
+            Phase::First(idle) => earlier(idle, quiet),
+            _ => earlier(Instant::now().checked_add(self.limits.idle), quiet),
         };
         let read = match end {
             Some(end) => {
@@ -252,19 +287,27 @@ impl Run {
         let Some(read) = read else {
             match self.phase {
                 Phase::Grace(_) => self.finish(),
+                Phase::First(_) if quiet_first => {
+                    let (limit, what) = (self.limits.pings_only, "sent only keep-alive signals and no reply");
+                    self.fail(unanswered(&self.provider, limit, what, "pings_only"));
+                }
                 Phase::First(_) => {
-                    let limit = self.limits.first_byte;
-                    self.fail(late(&self.provider, limit, "accepted the request, then sent nothing"));
+                    self.fail(silent(&self.provider, self.limits.first_byte, self.bytes > 0));
                 }
-                _ if quiet_first => {
-                    let limit = self.limits.pings_only;
-                    self.fail(late(&self.provider, limit, "sent only keep-alive signals and no reply"));
+                _ => {
+                    let (limit, what, setting) = match quiet_first {
+                        true => (
+                            self.limits.pings_only,
+                            "sent only keep-alive signals and no reply",
+                            "pings_only",
+                        ),
+                        false => (self.limits.idle, "went silent in the middle of its reply", "idle"),
+                    };
+                    self.fail(match self.limits.near {
+                        true => unanswered(&self.provider, limit, what, setting),
+                        false => late(&self.provider, limit, what),
+                    });
                 }
-                _ => self.fail(late(
-                    &self.provider,
-                    self.limits.idle,
-                    "went silent in the middle of its reply",
-                )),
             }
             return;
         };
@@ -281,9 +324,8 @@ impl Run {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        if matches!(self.phase, Phase::First(_)) {
-            self.phase = Phase::Running;
-            self.content = Instant::now();
+        if let Phase::First(end) = &mut self.phase {
+            *end = Instant::now().checked_add(self.limits.first_byte);
         }
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > self.limits.reply {
@@ -295,16 +337,17 @@ impl Run {
             return;
         }
         if self.answer.take(bytes) {
-            self.content = Instant::now();
+            self.begins();
             if self.answer.enough() {
                 self.finish();
             }
             return;
         }
-        let Self { sse, decoder, queue, kept, provider, answer, .. } = self;
+        let Self { sse, decoder, queue, arrived, provider, answer, .. } = self;
+        let Arrived { kept, read } = arrived;
         let mut flow = Flow::More;
         let mut failure = None;
-        let mut content = false;
+        let (mut content, mut progress) = (false, false);
         let decoded = sse.feed(bytes, |event| {
             if failure.is_some() || flow == Flow::Over {
                 return;
@@ -321,6 +364,10 @@ impl Run {
             }
             for chunk in chunks {
                 content |= chunk.is_content();
+                if let Chunk::Progress { done, .. } = chunk {
+                    progress |= done > *read;
+                    *read = done.max(*read);
+                }
                 *kept = kept.saturating_add(chunk.size());
                 if *kept > CONTENT_LIMIT {
                     failure.get_or_insert_with(|| endless(provider));
@@ -330,6 +377,8 @@ impl Run {
             }
         });
         if content {
+            self.begins();
+        } else if progress {
             self.content = Instant::now();
         }
         if let Some(error) = failure {
@@ -342,11 +391,20 @@ impl Run {
                 self.provider,
                 crate::transport::sse::LINE_LIMIT / 1024 / 1024
             )));
-        } else if flow == Flow::Grace && !matches!(self.phase, Phase::Grace(_)) {
+        } else if flow == Flow::Grace && (content || !matches!(self.phase, Phase::Grace(_))) {
+            // Some servers repeat the reason with each piece.
             self.phase = Phase::Grace(Instant::now() + GRACE);
         } else if self.queue.is_empty() {
             // Comments and unknown events count as keep-alives.
             self.queue.push_back(Chunk::Ping);
+        }
+    }
+
+    /// Content of the reply has arrived.
+    fn begins(&mut self) {
+        self.content = Instant::now();
+        if matches!(self.phase, Phase::First(_)) {
+            self.phase = Phase::Running;
         }
     }
 

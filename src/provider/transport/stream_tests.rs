@@ -231,7 +231,14 @@ async fn p12_a_compression_bomb_is_capped() {
         headers: HeaderMap::new(),
         body: b"{}".to_vec(),
         decoder: decoder(Format::Anthropic),
-        limits: Limits { connect: long, first_byte: long, idle: long, pings_only: long, reply: limit },
+        limits: Limits {
+            connect: long,
+            first_byte: long,
+            idle: long,
+            near: false,
+            pings_only: long,
+            reply: limit,
+        },
     })
     .await
     .unwrap();

@@ -54,6 +54,27 @@ pub struct TurnModel {
     pub running: bool,
     /// The next try of a request that failed.
     pub retry: Option<Retry>,
+    /// The first token of a reply.
+    pub awaited: Option<AwaitedToken>,
+}
+
+/// The wait for the first token of a reply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AwaitedToken {
+    pub since: Time,
+    /// Seconds after which it ends; `None`: it has no limit.
+    pub limit: Option<u64>,
+    /// The setting of the limit.
+    pub setting: String,
+    /// Percent of the prompt that the server has read.
+    pub progress: Option<u8>,
+}
+
+impl AwaitedToken {
+    /// Whole seconds until now.
+    pub(crate) fn seconds(&self, now: Time) -> u64 {
+        (now.millis() - self.since.millis()).max(0).unsigned_abs() / 1000
+    }
 }
 
 /// A countdown to the next try.
@@ -134,6 +155,11 @@ impl AgentModel {
     }
 
     fn turn(&mut self, now: Time, e: &TurnEvent) {
+        let goes_on =
+            matches!(e, TurnEvent::Awaiting { .. } | TurnEvent::Usage { .. } | TurnEvent::EntryAdded { .. });
+        if !goes_on && self.turn.awaited.is_some() {
+            self.turn.awaited = None;
+        }
         match e {
             TurnEvent::TurnStarted {} => {
                 self.turn.running = true;
@@ -141,6 +167,15 @@ impl AgentModel {
                 if let Some(s) = &mut self.session.summary {
                     s.interrupted = None;
                 }
+            }
+            TurnEvent::Awaiting { seconds, limit, setting, progress } => {
+                let since = Time(now.millis() - (seconds * 1000.0) as i64);
+                self.turn.awaited = Some(AwaitedToken {
+                    since: self.turn.awaited.as_ref().map_or(since, |a| a.since.min(since)),
+                    limit: limit.map(|limit| limit as u64),
+                    setting: setting.clone(),
+                    progress: *progress,
+                });
             }
             TurnEvent::Retrying { attempt, of, seconds, why, .. } => {
                 let until = Time(now.millis() + (seconds * 1000.0) as i64);

@@ -18,7 +18,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{AgentId, Event, EventBody, Notice, Time, ToolCatalog};
 
-pub use agent::{AgentModel, Retry, SessionModel, TurnModel};
+pub use agent::{AgentModel, AwaitedToken, Retry, SessionModel, TurnModel};
 pub use revisions::{Revisions, Slice};
 pub(crate) use shown::EventTarget;
 pub use slices::{CrewModel, EngineModel, Environment, Folders, Questions, WindowModel, WorkspaceModel};

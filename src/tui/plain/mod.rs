@@ -92,6 +92,8 @@ struct Progress {
     shell: Option<shell::ShellLine>,
     /// Messages that wait are not sent by themselves: no turn ran yet, or the last one was stopped or could not begin.
     stopped: bool,
+    /// The wait for the first token was said, and its limit.
+    wait: (bool, bool),
     /// That agents work in the background was said at the end of a script.
     awaited: bool,
 }

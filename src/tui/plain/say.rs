@@ -64,6 +64,9 @@ impl Plain {
     }
 
     fn turn(&mut self, e: &TurnEvent) {
+        if self.model.agent.turn.awaited.is_none() {
+            self.progress.wait = (false, false);
+        }
         match e {
             TurnEvent::SessionStarted { title, project, model, profile, resumed } => {
                 let word = if *resumed { "Session resumed" } else { "Session started" };
@@ -82,6 +85,19 @@ impl Plain {
                 } else if !text.is_empty() {
                     let label = self.label();
                     self.say(&format!("{label}: {}", spoken(text)));
+                }
+            }
+            TurnEvent::Awaiting { seconds, limit, setting, .. } => {
+                let near = limit.filter(|limit| *seconds * 2.0 >= *limit);
+                if let Some(limit) = near {
+                    if std::mem::replace(&mut self.progress.wait, (true, true)).1 {
+                        return;
+                    }
+                    self.say(&format!(
+                        "Waiting for the first token, {seconds:.0} of {limit:.0} s. {setting} sets the limit."
+                    ));
+                } else if !std::mem::replace(&mut self.progress.wait.0, true) {
+                    self.say("Waiting for the first token. /stop cancels it.");
                 }
             }
             TurnEvent::Retrying { attempt, of, seconds, why, .. } => {

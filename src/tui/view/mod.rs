@@ -312,7 +312,7 @@ impl App {
         all.push(self.keys.escape.map(|t| t + crate::input::escape::DOUBLE).filter(|t| *t > now));
         all.push(self.outside.stop.map(|t| t + crate::input::escape::AGENTS).filter(|t| *t > now));
         all.push(self.model.questions.deadlines.values().min().copied());
-        if self.model.agent.turn.retry.is_some() {
+        if self.model.agent.turn.retry.is_some() || self.model.agent.turn.awaited.is_some() {
             all.push(Some(now + Duration::from_secs(1)));
         }
         if self.layers.is_empty() && self.questions.first_run && self.model.engine.ready {

@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::dialog::queue;
 use crate::input::escape::EscapeStep;
+use crate::model::AwaitedToken;
 use crate::panel::DrawCx;
 use crate::theme::Role;
 use crate::widget::{draw, sign};
@@ -66,8 +67,25 @@ pub(crate) fn lines(cx: &DrawCx<'_>, width: u16, waits: bool) -> Vec<NoticeLine>
         let line = NoticeLine::new((half, Role::Running), text).keys(keys);
         out.push(NoticeLine { act: Some("global.try_now"), ..line });
     }
+    if let Some(wait) = &m.agent.turn.awaited {
+        awaited(cx, wait, &mut out);
+    }
     queue(cx, &mut out);
     out
+}
+
+/// The wait for the first token. From half of its limit on, the limit has a line of its own.
+fn awaited(cx: &DrawCx<'_>, wait: &AwaitedToken, out: &mut Vec<NoticeLine>) {
+    let sign = || (sign::HALF.text(cx.ascii), Role::Running);
+    let seconds = wait.seconds(cx.now);
+    let read =
+        wait.progress.map(|p| format!("; the server has read {p} % of the prompt")).unwrap_or_default();
+    let text = format!("Waiting for the first token, {seconds} s{read}");
+    out.push(NoticeLine::new(sign(), text).keys([(cx.key("global.escape"), "stop")]));
+    if let Some(limit) = wait.limit.filter(|limit| seconds.saturating_mul(2) >= *limit) {
+        let text = format!("It ends after {limit} s: {}", wait.setting);
+        out.push(NoticeLine { role: Role::Dim, ..NoticeLine::new(sign(), text) });
+    }
 }
 
 /// The messages that wait, and the keys that do something about them.

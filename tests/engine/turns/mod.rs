@@ -22,5 +22,6 @@ pub(crate) mod scripts;
 pub(crate) mod shell_lines;
 pub(crate) mod side_questions;
 pub(crate) mod timing;
+mod waiting;
 mod windows;
 pub(crate) mod wire_formats;

@@ -17,3 +17,4 @@ pub(crate) mod shell_lines;
 pub(crate) mod stalled_reader;
 pub(crate) mod start_screen;
 pub(crate) mod typed_words;
+mod waiting;

@@ -20,6 +20,7 @@ impl Change {
         match &event.body {
             EventBody::Turn(
                 TurnEvent::Usage { .. }
+                | TurnEvent::Awaiting { .. }
                 | TurnEvent::RetryEnded {}
                 | TurnEvent::Compacted { .. }
                 | TurnEvent::Retrying { discard: false, .. },

@@ -210,7 +210,8 @@ impl Conversation {
                 }
                 self.turn_finished(now);
             }
-            TurnEvent::Retrying { .. }
+            TurnEvent::Awaiting { .. }
+            | TurnEvent::Retrying { .. }
             | TurnEvent::RetryEnded {}
             | TurnEvent::Usage { .. }
             | TurnEvent::Compacted { .. } => {}
