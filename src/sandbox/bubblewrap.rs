@@ -17,16 +17,79 @@ pub(crate) fn needed(launch: &Launch) -> Vec<PathBuf> {
         Some("bin" | ".bin" | "sbin") => bin.parent().map(Path::to_owned).unwrap_or(bin),
         _ => bin,
     };
-    // The program may be a link.
+    // The program may be a link. One that lies in `/tmp` itself brings nothing else of it.
     let program = [launch.program.clone()].into_iter().chain(launch.program.canonicalize());
-    let programs = program.filter_map(|path| path.parent().map(Path::to_owned));
+    let folder = |path: PathBuf| match path.parent() {
+        Some(parent) if parent != Path::new(TMP) => Some(parent.to_owned()),
+        _ => Some(path),
+    };
+    let programs = program.filter_map(folder);
     let programs = programs.chain(std::env::split_paths(value("PATH"))).map(installation);
-    let all = programs.chain([PathBuf::from(value("HOME"))]).filter(|path| path.is_absolute());
+    let all = programs.chain([PathBuf::from(value("HOME"))]);
+    below_tmp(all.collect())
+}
+
+/// What the arguments of a program name that the settings name, below `/tmp`: its script with the folder of that, or a folder.
+/// Never for what a model starts: its arguments are the model's.
+pub(crate) fn named(launch: &Launch) -> Vec<PathBuf> {
+    let paths = launch.args.iter().map(|arg| match arg.split_once('=') {
+        Some((name, value)) if name.starts_with('-') => value,
+        _ => arg,
+    });
+    let found = paths.map(PathBuf::from).filter(|path| path.is_absolute()).flat_map(|path| {
+        let real = path.canonicalize().ok();
+        [Some(path), real].into_iter().flatten()
+    });
+    let of_script = |path: PathBuf| match path.parent() {
+        Some(parent) if !path.is_dir() && parent != Path::new(TMP) => parent.to_owned(),
+        _ => path,
+    };
+    below_tmp(found.map(of_script).collect())
+}
+
+/// Those of the paths that exist below `/tmp`, by their real paths.
+fn below_tmp(all: Vec<PathBuf>) -> Vec<PathBuf> {
+    let all = all.into_iter().filter(|path| path.is_absolute());
     let mut all: Vec<PathBuf> = all.filter_map(|path| path.canonicalize().ok()).collect();
     all.retain(|path| path.starts_with(TMP) && path != Path::new(TMP));
     all.sort();
     all.dedup();
     all
+}
+
+/// Why nothing can be shown in the session's `/tmp` at the paths of the machine's own: a command has put a link or a file
+/// there, and a mount would follow it. `None`: there is no such reason.
+pub(crate) fn obstacle(policy: &Policy, folder: &Path) -> Option<String> {
+    let tmp = policy.tmp.as_deref()?;
+    let repository = policy.repository();
+    let shown = policy.needed.iter().map(PathBuf::as_path).chain([folder, policy.workspace.as_path()]);
+    let shown = shown.chain(repository.iter().map(|git| git.top.as_path()));
+    let writable = policy.writable_folders();
+    for path in shown.chain(writable.iter().map(PathBuf::as_path)) {
+        let Ok(below) = path.strip_prefix(TMP) else { continue };
+        let mut at = tmp.to_owned();
+        for part in below.components() {
+            at.push(part);
+            let Ok(found) = at.symlink_metadata() else { break };
+            let last = at.ends_with(below);
+            if !(found.is_dir() || last && found.is_file() && path.is_file()) {
+                return Some(format!(
+                    "the sandbox cannot be set up: {} lies in the way of {} in this session's /tmp; move it away",
+                    at.display(),
+                    path.display()
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// The mount of `/tmp`: the session's folder, or one of the command alone.
+fn tmp_mount(args: &mut Vec<String>, policy: &Policy) {
+    match &policy.tmp {
+        Some(folder) => args.extend(["--bind".to_owned(), folder.display().to_string(), TMP.to_owned()]),
+        None => args.extend(["--tmpfs", TMP].map(str::to_owned)),
+    }
 }
 
 /// Everything up to the program, `--` included. `visible`: what must be visible inside, as the launcher.
@@ -41,7 +104,8 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
     };
     let root = Path::new("/");
     mount("--ro-bind", root, root);
-    args.extend(["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"].map(str::to_owned));
+    args.extend(["--dev", "/dev", "--proc", "/proc"].map(str::to_owned));
+    tmp_mount(&mut args, policy);
     let mut mount = |kind: &str, from: &Path, to: &Path| {
         args.extend([kind.to_owned(), from.display().to_string(), to.display().to_string()]);
     };
@@ -105,7 +169,8 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
 /// The arguments for what only reads, `--` included: a root of its own, with what is seen. `visible`: as [`arguments`].
 pub(crate) fn reading(policy: &Policy, folder: &Path, visible: &[&Path]) -> Vec<String> {
     let mut args: Vec<String> =
-        ["--unshare-all", "--new-session", "--cap-drop", "ALL", "--tmpfs", TMP].map(str::to_owned).into();
+        ["--unshare-all", "--new-session", "--cap-drop", "ALL"].map(str::to_owned).into();
+    tmp_mount(&mut args, policy);
     let sight = policy.sight();
     let writable = policy.writable_folders();
     layers(&mut args, policy, &writable);
@@ -127,6 +192,9 @@ pub(crate) fn reading(policy: &Policy, folder: &Path, visible: &[&Path]) -> Vec<
     if !sight.sees(folder) {
         // The shell may stand in a folder that it does not see.
         args.extend(["--dir".to_owned(), folder.display().to_string()]);
+    }
+    if policy.tmp.is_some() {
+        args.extend(["--remount-ro", TMP].map(str::to_owned));
     }
     args.extend(["--remount-ro", "/", "--chdir"].map(str::to_owned));
     args.extend([folder.display().to_string(), "--".to_owned()]);

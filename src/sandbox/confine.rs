@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, ForkLimit, Launch, Sandbox};
+use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, ForkLimit, Launch, Sandbox, TmpFolder};
 
 use crate::bubblewrap;
 use crate::compared::Protected;
@@ -19,6 +19,8 @@ use crate::seatbelt;
 #[cfg(target_os = "linux")]
 use crate::supervisor;
 use crate::writes::ProtectedWrites;
+
+mod tmp;
 
 /// Says why a command does not start.
 const UNSUPERVISED: &str = "the sandbox cannot be set up: its supervisor found no folder for its socket that the command may \
@@ -202,6 +204,12 @@ impl Confined {
         let mut policy = self.policy.resolved();
         if self.method == Method::Bubblewrap && policy.profile == Profile::Workspace {
             policy.needed = bubblewrap::needed(launch);
+            if policy.stays {
+                // What the settings start; all else is started by models.
+                policy.needed.extend(bubblewrap::named(launch));
+                policy.needed.sort();
+                policy.needed.dedup();
+            }
         }
         Self { policy, ..self.clone() }
     }
@@ -216,6 +224,9 @@ impl Confined {
         if self.method == Method::Seatbelt {
             self.prepare(&mut launch, None);
             return seatbelt::confined(&self.policy, &launch).unwrap_or_else(|| without_sandbox(launch));
+        }
+        if let Some(why) = bubblewrap::obstacle(&self.policy, &launch.folder).filter(|_| namespaces) {
+            return failing(launch, &why);
         }
         let mut args = self.launcher.args(&spec);
         if command {
@@ -257,7 +268,13 @@ impl Confined {
             launch.env.push(("GIT_DISCOVERY_ACROSS_FILESYSTEM".into(), "1".into()));
         }
         launch.env.retain(|(name, _)| name != "TMPDIR");
-        launch.env.push(("TMPDIR".into(), self.policy.scratch.display().to_string()));
+        let own = self.policy.tmp.as_ref().filter(|_| self.policy.profile == Profile::Workspace);
+        let temporary = match (self.method, own) {
+            (Method::Bubblewrap, Some(_)) => "/tmp".to_owned(),
+            (_, Some(folder)) => folder.display().to_string(),
+            (_, None) => self.policy.scratch.display().to_string(),
+        };
+        launch.env.push(("TMPDIR".into(), temporary));
         if let Some(port) = port {
             crate::proxy::set_variables(&mut launch.env, port);
         }
@@ -336,6 +353,8 @@ pub struct SessionSandbox {
     /// Holds the paths of the project outside of its folder, for commands that only read: as it was at the start, since an agent may
     /// change the manifests that name it.
     project: Arc<OnceLock<Vec<PathBuf>>>,
+    /// The `/tmp` of the session; `None`: each launch has its own.
+    tmp: Option<TmpFolder>,
 }
 
 impl SessionSandbox {
@@ -351,7 +370,7 @@ impl SessionSandbox {
         };
         let _ = std::thread::Builder::new().name("tiller-sandbox".into()).spawn(look);
         let (network, writes) = Default::default();
-        Self { policy, quarantine, writes, network, in_terminal: false, proxy: None, project }
+        Self { policy, quarantine, writes, network, in_terminal: false, proxy: None, project, tmp: None }
     }
 
     /// The way to confine here; `None`: there is none.
@@ -369,7 +388,13 @@ impl SessionSandbox {
         let scratch = scratch.canonicalize().unwrap_or_else(|_| scratch.to_owned());
         let mut policy = self.in_folder(workspace, &scratch);
         let method = self.method()?;
+        let shared = matches!(
+            (policy.profile, method),
+            (Profile::Workspace, Method::Bubblewrap | Method::Landlock) | (Profile::Read, Method::Bubblewrap)
+        );
+        policy.tmp = self.tmp.as_ref().filter(|_| shared).and_then(|tmp| tmp.path()).map(Path::to_owned);
         if method == Method::Landlock {
+            policy.writable.extend(policy.tmp.clone());
             policy.proxy_port = self.proxy.as_ref().and_then(|proxy| proxy.port());
         }
         Some(Confined { policy, method, launcher: Launcher::own().ok()? })
@@ -461,7 +486,8 @@ impl Confiner for SessionSandbox {
                 let policy = self.in_folder(workspace, &self.policy.scratch).resolved();
                 unseen_in(&policy, output, folder)
             }
-            _ => hidden_in(&self.policy.hidden_paths(), output),
+            _ => hidden_in(&self.policy.hidden_paths(), output)
+                .or_else(|| self.hidden_in_tmp(output, workspace)),
         }
     }
 
@@ -549,7 +575,7 @@ impl FileGuards {
         // Nothing here confines, so the means of the system are not looked for.
         let (writes, network, project) = Default::default();
         let (in_terminal, proxy) = (false, None);
-        Self(SessionSandbox { policy, quarantine, writes, network, in_terminal, proxy, project })
+        Self(SessionSandbox { policy, quarantine, writes, network, in_terminal, proxy, project, tmp: None })
     }
 }
 

@@ -90,12 +90,14 @@ impl DecidedCall for CallTask {
             .map_err(|e| CallDecision::undecided("the tool", failed(e)))?;
         self.files.written.clear();
         self.files.touched.clear();
+        // What is kept and watched is the file itself, wherever the session's `/tmp` lies.
+        let lies = |path: &str| self.cx.workspace.lies(&names::path(path), &self.cx.child_env);
         for a in &access {
             if let Access::Write { path, .. } | Access::Read { path, .. } = a {
-                self.files.touched.push(names::path(path));
+                self.files.touched.push(lies(path));
             }
             if let Access::Write { path, .. } = a {
-                self.files.written.push(names::path(path));
+                self.files.written.push(lies(path));
             }
         }
         let touch = self.tool.touch();

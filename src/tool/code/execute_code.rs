@@ -146,7 +146,7 @@ fn python(cx: &ToolCx) -> Result<PathBuf, ToolError> {
 }
 
 async fn start(keep: bool, exposed: &Exposed, cx: &ToolCx) -> Result<Child, ToolError> {
-    let (python, stub) = (python(cx)?, stub::source(&exposed.specs));
+    let (python, stub) = (python(cx)?, stub::source(&exposed.specs, &exposed.aliases()));
     let program = Program { python: &python, stub: &stub, keep };
     Child::start(program, cx).await.map_err(|e| ToolError::Tell(format!("the script could not be run: {e}")))
 }
