@@ -38,7 +38,7 @@ fn commands_of_a_session_share_its_tmp_and_see_no_other() {
             "{method:?}: the person finds it"
         );
         let out = run(&place, method, &tmp, "cat $TMPDIR/a && rm $TMPDIR/a && rmdir $TMPDIR/d");
-        assert!(out.status.success() && said(&out).0 == "one\n", "{method:?}: {out:?}");
+        assert!(out.status.success() && said(&out).0.ends_with("one\n"), "{method:?}: {out:?}");
         assert!(!own.join("a").exists(), "{method:?}");
         // By the name `/tmp` where it can be mounted; else nothing is written there.
         let name = own.file_name().unwrap().to_str().unwrap().replace("tiller-tmp", "test");
