@@ -193,6 +193,7 @@ mod tests {
             held,
         };
         SandboxState {
+            tmp: None,
             scope: SandboxScope::Auto,
             origin: "user (/home/me/config.toml:3)".into(),
             method: Some("Landlock and seccomp".into()),
