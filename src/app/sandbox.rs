@@ -115,7 +115,7 @@ pub(crate) fn servers(setup: &Setup) -> tiller_mcp::Confine {
         }
         let offline = domains.is_empty();
         Some(Confined {
-            confiner: session_of(policy, domains, quarantine.clone(), tmp.clone()),
+            confiner: session_of(policy, domains, quarantine.clone(), (tmp.clone(), true)),
             cache,
             offline,
         })
@@ -195,13 +195,24 @@ fn session(setup: &Setup, profile: Profile, network: Network) -> Arc<dyn Confine
 }
 
 fn sandbox(setup: &Setup, policy: Policy) -> Arc<dyn Confiner> {
-    session_of(policy, &setup.config.config.sandbox_network, quarantine(setup), setup.services.tmp.clone())
+    session_of(
+        policy,
+        &setup.config.config.sandbox_network,
+        quarantine(setup),
+        (setup.services.tmp.clone(), false),
+    )
 }
 
-/// `domains`: those that can be reached, where the policy limits the network to domains.
-fn session_of(policy: Policy, domains: &[String], quarantine: PathBuf, tmp: TmpFolder) -> Arc<dyn Confiner> {
+/// `names`: the settings alone wrote the arguments of what it starts. `domains`: those that can be reached, where the policy limits the network to domains.
+fn session_of(
+    policy: Policy,
+    domains: &[String],
+    quarantine: PathBuf,
+    (tmp, names): (TmpFolder, bool),
+) -> Arc<dyn Confiner> {
     let limited = policy.network == Network::Domains;
     let session = SessionSandbox::new(policy, quarantine).with_tmp(tmp);
+    let session = if names { session.naming() } else { session };
     if !limited {
         return Arc::new(session);
     }
@@ -292,7 +303,9 @@ pub(crate) fn test(setup: &Setup, present: bool) -> SandboxTest {
             return SandboxFindings { state, notices };
         }
         let mut state = settings.state(found, || tiller_sandbox::self_test_cached(&cache));
-        if state.method.is_some() && settings.scope == SandboxScope::Auto {
+        // Seatbelt has no session's folder.
+        let shares = Method::present(found).iter().any(|method| *method != Method::Seatbelt);
+        if shares && state.method.is_some() && settings.scope == SandboxScope::Auto {
             state.tmp = tmp.path().map(|path| path.display().to_string());
         }
         if links.cut {

@@ -17,20 +17,17 @@ pub(crate) fn needed(launch: &Launch) -> Vec<PathBuf> {
         Some("bin" | ".bin" | "sbin") => bin.parent().map(Path::to_owned).unwrap_or(bin),
         _ => bin,
     };
-    // The program may be a link. One that lies in `/tmp` itself brings nothing else of it.
+    // The program may be a link.
     let program = [launch.program.clone()].into_iter().chain(launch.program.canonicalize());
-    let folder = |path: PathBuf| match path.parent() {
-        Some(parent) if parent != Path::new(TMP) => Some(parent.to_owned()),
-        _ => Some(path),
-    };
-    let programs = program.filter_map(folder);
+    let programs = program.filter_map(|path| path.parent().map(Path::to_owned));
     let programs = programs.chain(std::env::split_paths(value("PATH"))).map(installation);
     let all = programs.chain([PathBuf::from(value("HOME"))]);
     below_tmp(all.collect())
 }
 
-/// What the arguments of a program name that the settings name, below `/tmp`: its script with the folder of that, or a folder.
-/// Never for what a model starts: its arguments are the model's.
+/// What the arguments of a program name below `/tmp`: its script with the folder of that, or a folder. Only for what the settings
+/// start with their own words: in the arguments of all else are words of a model. What lies in `/tmp` itself is not among it: its
+/// mount would leave an empty file of that name in the session's folder.
 pub(crate) fn named(launch: &Launch) -> Vec<PathBuf> {
     let paths = launch.args.iter().map(|arg| match arg.split_once('=') {
         Some((name, value)) if name.starts_with('-') => value,
@@ -41,7 +38,7 @@ pub(crate) fn named(launch: &Launch) -> Vec<PathBuf> {
         [Some(path), real].into_iter().flatten()
     });
     let of_script = |path: PathBuf| match path.parent() {
-        Some(parent) if !path.is_dir() && parent != Path::new(TMP) => parent.to_owned(),
+        Some(parent) if !path.is_dir() => parent.to_owned(),
         _ => path,
     };
     below_tmp(found.map(of_script).collect())
@@ -57,26 +54,36 @@ fn below_tmp(all: Vec<PathBuf>) -> Vec<PathBuf> {
     all
 }
 
-/// Why nothing can be shown in the session's `/tmp` at the paths of the machine's own: a command has put a link or a file
-/// there, and a mount would follow it. `None`: there is no such reason.
-pub(crate) fn obstacle(policy: &Policy, folder: &Path) -> Option<String> {
+/// Why these arguments cannot mount what they name in the session's `/tmp`: a command has put a link or a file there, and a
+/// mount would follow it. `None`: there is no such reason.
+pub(crate) fn obstacle(policy: &Policy, args: &[String]) -> Option<String> {
     let tmp = policy.tmp.as_deref()?;
-    let repository = policy.repository();
-    let shown = policy.needed.iter().map(PathBuf::as_path).chain([folder, policy.workspace.as_path()]);
-    let shown = shown.chain(repository.iter().map(|git| git.top.as_path()));
-    let writable = policy.writable_folders();
-    for path in shown.chain(writable.iter().map(PathBuf::as_path)) {
-        let Ok(below) = path.strip_prefix(TMP) else { continue };
-        let mut at = tmp.to_owned();
+    let mut words = args.iter().map(String::as_str).take_while(|word| *word != "--");
+    let mut mounted: Vec<&Path> = Vec::new();
+    while let Some(word) = words.next() {
+        let (from, to) = match word {
+            "--bind" | "--ro-bind" => (words.next()?, words.next()?),
+            "--tmpfs" | "--dir" => ("/", words.next()?),
+            _ => continue,
+        };
+        let to = Path::new(to);
+        let Some(below) = to.strip_prefix(TMP).ok().filter(|below| !below.as_os_str().is_empty()) else {
+            continue;
+        };
+        // What lies in a mount does not lie in the session's folder.
+        if mounted.iter().any(|mount| to.starts_with(mount)) {
+            continue;
+        }
+        mounted.push(to);
+        let (mut at, whole) = (tmp.to_owned(), tmp.join(below));
         for part in below.components() {
             at.push(part);
             let Ok(found) = at.symlink_metadata() else { break };
-            let last = at.ends_with(below);
-            if !(found.is_dir() || last && found.is_file() && path.is_file()) {
+            if !(found.is_dir() || at == whole && found.is_file() && !Path::new(from).is_dir()) {
                 return Some(format!(
                     "the sandbox cannot be set up: {} lies in the way of {} in this session's /tmp; move it away",
                     at.display(),
-                    path.display()
+                    to.display()
                 ));
             }
         }
@@ -181,13 +188,17 @@ pub(crate) fn reading(policy: &Policy, folder: &Path, visible: &[&Path]) -> Vec<
     for path in visible.iter().copied().chain(proxy).filter(|path| !sight.sees(path)) {
         mount("--ro-bind", path, path);
     }
-    for (link, to) in &sight.links {
+    // A link in the session's folder would stay there.
+    let stays = |link: &Path| policy.tmp.is_some() && link.starts_with(TMP);
+    for (link, to) in sight.links.iter().filter(|(link, _)| !stays(link)) {
         mount("--symlink", to, link);
     }
     args.extend(["--dev", "/dev", "--proc", "/proc"].map(str::to_owned));
     kernel(&mut args);
     for path in policy.hidden_paths() {
-        hide(&mut args, &path);
+        if sight.sees(&path) || !stays(&path) {
+            hide(&mut args, &path);
+        }
     }
     if !sight.sees(folder) {
         // The shell may stand in a folder that it does not see.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, ForkLimit, Launch, Sandbox, TmpFolder};
+use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, ForkLimit, Launch, Sandbox};
 
 use crate::bubblewrap;
 use crate::compared::Protected;
@@ -21,6 +21,8 @@ use crate::supervisor;
 use crate::writes::ProtectedWrites;
 
 mod tmp;
+
+use tmp::SharedTmp;
 
 /// Says why a command does not start.
 const UNSUPERVISED: &str = "the sandbox cannot be set up: its supervisor found no folder for its socket that the command may \
@@ -203,13 +205,9 @@ impl Confined {
     pub(crate) fn for_launch(&self, launch: &Launch) -> Self {
         let mut policy = self.policy.resolved();
         if self.method == Method::Bubblewrap && policy.profile == Profile::Workspace {
-            policy.needed = bubblewrap::needed(launch);
-            if policy.stays {
-                // What the settings start; all else is started by models.
-                policy.needed.extend(bubblewrap::named(launch));
-                policy.needed.sort();
-                policy.needed.dedup();
-            }
+            policy.needed.extend(bubblewrap::needed(launch));
+            policy.needed.sort();
+            policy.needed.dedup();
         }
         Self { policy, ..self.clone() }
     }
@@ -224,9 +222,6 @@ impl Confined {
         if self.method == Method::Seatbelt {
             self.prepare(&mut launch, None);
             return seatbelt::confined(&self.policy, &launch).unwrap_or_else(|| without_sandbox(launch));
-        }
-        if let Some(why) = bubblewrap::obstacle(&self.policy, &launch.folder).filter(|_| namespaces) {
-            return failing(launch, &why);
         }
         let mut args = self.launcher.args(&spec);
         if command {
@@ -246,6 +241,9 @@ impl Confined {
                     Profile::Read => bubblewrap::reading(&self.policy, &launch.folder, &visible),
                     _ => bubblewrap::arguments(&self.policy, &launch.folder, &visible),
                 };
+                if let Some(why) = bubblewrap::obstacle(&self.policy, &all) {
+                    return failing(launch, &why);
+                }
                 all.push(self.launcher.program.display().to_string());
                 all.append(&mut args);
                 Launch { program: program.clone(), args: all, ..launch }
@@ -354,7 +352,7 @@ pub struct SessionSandbox {
     /// change the manifests that name it.
     project: Arc<OnceLock<Vec<PathBuf>>>,
     /// The `/tmp` of the session; `None`: each launch has its own.
-    tmp: Option<TmpFolder>,
+    tmp: Option<SharedTmp>,
 }
 
 impl SessionSandbox {
@@ -379,7 +377,13 @@ impl SessionSandbox {
         match self.in_terminal {
             true if self.policy.profile == Profile::Floor => None,
             true => Method::present(found).first().copied(),
-            false => Method::choose(found, self.policy.profile),
+            false => match Method::choose(found, self.policy.profile) {
+                // Only a mount shows the session's `/tmp`.
+                Some(Method::Landlock) if self.has_temporary_files() => {
+                    Method::present(found).last().copied()
+                }
+                method => method,
+            },
         }
     }
 
@@ -392,7 +396,8 @@ impl SessionSandbox {
             (policy.profile, method),
             (Profile::Workspace, Method::Bubblewrap | Method::Landlock) | (Profile::Read, Method::Bubblewrap)
         );
-        policy.tmp = self.tmp.as_ref().filter(|_| shared).and_then(|tmp| tmp.path()).map(Path::to_owned);
+        policy.tmp =
+            self.tmp.as_ref().filter(|_| shared).and_then(|tmp| tmp.folder.path()).map(Path::to_owned);
         if method == Method::Landlock {
             policy.writable.extend(policy.tmp.clone());
             policy.proxy_port = self.proxy.as_ref().and_then(|proxy| proxy.port());
@@ -445,7 +450,10 @@ impl Confiner for SessionSandbox {
     /// Unchanged where this system cannot confine: then the rules alone decide, and `tiller doctor` says so.
     fn confine(&self, launch: Launch, workspace: &Path, scratch: &Path) -> Launch {
         match self.confined(workspace, scratch) {
-            Some(confined) => self.enter(&confined, confined.wrap(launch)),
+            Some(confined) => {
+                self.note_shown(&confined, &launch);
+                self.enter(&confined, confined.wrap(launch))
+            }
             None => launch,
         }
     }
@@ -459,6 +467,7 @@ impl Confiner for SessionSandbox {
     ) -> Launch {
         if let Some(confined) = self.confined(workspace, scratch) {
             let servers = &self.network.servers;
+            self.note_shown(&confined, &launch);
             return self.enter(
                 &confined,
                 confined.watched_among(launch, Step::Exec, (watch, &self.writes), servers, None),
@@ -473,6 +482,8 @@ impl Confiner for SessionSandbox {
     fn confine_limited(&self, launch: Launch, workspace: &Path, scratch: &Path, forks: &ForkLimit) -> Launch {
         match self.confined(workspace, scratch) {
             Some(confined) => {
+                let confined = if self.names() { confined.naming(&launch) } else { confined };
+                self.note_shown(&confined, &launch);
                 let staying = confined.staying(launch, forks, &self.network.servers, &self.quarantine);
                 self.enter(&confined, staying)
             }

@@ -124,7 +124,9 @@ impl DecidedCall for CallTask {
     ) -> Result<CallDecision, Refusal> {
         let agent = self.cx.agent.clone();
         let question = view.question(&agent);
-        if unasked.is_none()
+        // A command reads the files themselves, without what waits to be written.
+        let misses = self.cx.run.drafts.as_ref().is_some_and(|drafts| !drafts.is_empty());
+        if (unasked.is_none() || misses)
             && let Some(ask) = self.holds_back(&question, &rule).await
         {
             return Err(self.wait_for(ask, true));

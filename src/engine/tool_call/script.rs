@@ -59,7 +59,7 @@ impl CallTask {
             Err(mut refusal) => {
                 let text = match (script.was_approved(), script.wrote()) {
                     (true, _) => {
-                        "[The calls of the script that were approved before were made, and no others.]"
+                        "[The calls of the script that were approved before, and those that needed no approval, were made; those of this question were not.]"
                     }
                     (false, false) => {
                         "[The script ran to collect its calls; none of those that change something was made.]"

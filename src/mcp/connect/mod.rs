@@ -195,7 +195,7 @@ const OFFLINE: &str = ". The sandbox gives its program no network: if it fetches
 fn hides(path: &str) -> String {
     let path: String = tiller_tool::text::visible(path).chars().take(300).collect();
     format!(
-        ". The sandbox hides {path} from its program: name that file, or its folder, in the server's command or args, move it \
+        ". The sandbox hides {path} from its program: name its folder, if that lies below /tmp, in the server's args, move it \
          into the workspace, or set unconfined = true in [mcp.NAME]"
     )
 }

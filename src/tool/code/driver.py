@@ -85,13 +85,16 @@ def _run(job, answers):
 
 def _verdict(mine, child):
     """What the copy says at its end, and its status if it is over. Something that it started may hold the pipe."""
+    # Its descriptor may have any number.
+    poll = select.poll()
+    poll.register(mine, select.POLLIN)
     while True:
-        if select.select([mine], [], [], 0.05)[0]:
+        if poll.poll(50):
             said = os.read(mine, 1)
             return (said, None) if said else (b"", os.waitpid(child, 0)[1])
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            said = os.read(mine, 1) if select.select([mine], [], [], 0)[0] else b""
+            said = os.read(mine, 1) if poll.poll(0) else b""
             return said, status
 
 

@@ -230,8 +230,12 @@ fn conclude(finished: Finished, cx: &ToolCx) -> ToolOutput {
         if by_itself {
             approval.forget();
             report.notes.push(
-                "the calls that need an approval were not made, and the user was not asked: the script failed before"
-                    .into(),
+                match approval.was_approved() {
+                    true => "the calls that the user approved before were made; those that need another approval were not made, and \
+                             the user was not asked about them: the script failed before",
+                    false => "the calls that need an approval were not made, and the user was not asked: the script failed before",
+                }
+                .into(),
             );
         }
     }

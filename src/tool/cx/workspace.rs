@@ -167,7 +167,7 @@ impl Workspace {
 
     /// The path by which commands know a file that lies in the session's folder for temporary files.
     pub(crate) fn tmp_name(&self, path: &Path) -> Option<PathBuf> {
-        self.tmp.as_ref()?.named(path)
+        self.tmp.as_ref().filter(|_| self.terminal.is_none())?.named(path)
     }
 
     /// Where a file lies that a call names by `path` (absolute, links resolved): the session's `/tmp` is a folder of its own.
@@ -281,7 +281,7 @@ impl Workspace {
     /// As [`Self::unreadable`], to be used on another thread.
     pub fn forbidden(&self) -> Unreadable {
         let (unreadable, secret) = (Arc::clone(&self.unreadable), Arc::clone(&self.secret));
-        let tmp = self.tmp.clone();
+        let tmp = self.tmp.clone().filter(|_| self.terminal.is_none());
         Arc::new(move |path| {
             let named = tmp.as_ref().and_then(|tmp| tmp.named(path));
             let rule = unreadable(path).or_else(|| unreadable(&named?));

@@ -66,6 +66,11 @@ impl Drafts {
         if below.any(|(_, number)| number.is_some()) { Drafted::Folder } else { Drafted::Same }
     }
 
+    /// Whether nothing would be different.
+    pub fn is_empty(&self) -> bool {
+        lock(&self.files).by_path.is_empty()
+    }
+
     /// The files that would be below `folder`, in order of names.
     pub(crate) fn below(&self, folder: &Path) -> Vec<PathBuf> {
         let files = lock(&self.files);

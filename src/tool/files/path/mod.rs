@@ -107,11 +107,15 @@ pub(crate) fn resolve(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
     let Walk { view, at: named, exists, link, leaf_link, .. } = walk;
     // By its one name, whichever way it was named.
     let named = cx.workspace.tmp_name(&named).unwrap_or(named);
-    let hidden = if exists { None } else { view.hides(&named) };
-    let path = match view.seen(&named) {
-        Seen::At(path) => path,
-        Seen::Same | Seen::Folder | Seen::Gone => named.clone(),
+    let (path, drafted) = match view.seen(&named) {
+        Seen::At(path) => (path, false),
+        Seen::Same => (named.clone(), false),
+        // Never the machine's own `/tmp`.
+        Seen::Folder | Seen::Gone => (view.lies(&named), view.drafts(&named)),
     };
+    // A folder that only leads to what is shown has nothing of its own.
+    let exists = exists && (drafted || path == named || path.symlink_metadata().is_ok());
+    let hidden = if exists { None } else { view.hides(&named) };
     let zone = if named.starts_with(root) {
         Zone::Inside
     } else if cx.folders.spill.canonicalize().is_ok_and(|spill| named.starts_with(spill)) {

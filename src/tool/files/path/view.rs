@@ -52,6 +52,17 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Where `path` lies, whatever a script would write.
+    pub(super) fn lies(&self, path: &Path) -> PathBuf {
+        let tmp = self.tmp().filter(|_| SeenTmp::concerns(path));
+        tmp.and_then(|tmp| tmp.lies(path)).unwrap_or_else(|| path.to_owned())
+    }
+
+    /// Whether a script would have made or removed something at or below `path`.
+    pub(super) fn drafts(&self, path: &Path) -> bool {
+        self.cx.run.drafts.as_ref().is_some_and(|drafts| drafts.seen(path) != Drafted::Same)
+    }
+
     /// The session's folder, where `path` exists in the machine's own `/tmp` only.
     pub(super) fn hides(&self, path: &Path) -> Option<PathBuf> {
         let tmp = self.tmp().filter(|_| SeenTmp::concerns(path))?;

@@ -73,12 +73,18 @@ async fn each_tool_finds_what_commands_have_below_tmp() {
         assert!(b.say(&Patch, json!({"patch": patch})).await.contains("patched"), "mounts: {mounts}");
         assert!(own.join("new.txt").exists() && !own.join("report.txt").exists(), "mounts: {mounts}");
         assert_eq!(std::path::Path::new(&real.0).join("new.txt").exists(), !mounts);
-        // The folder by its own path is the same file, by the same name.
-        if mounts {
-            let same = own.join("new.txt").display().to_string();
-            let reads = [Access::Read { path: format!("{}/new.txt", real.0), inside: false }];
-            assert_eq!(declared(&ReadFile, &json!({"path": same}), &b), reads);
-        }
+        // The folder by its own path: the same file by the same name where it is mounted, else another file.
+        let by_path = folder.path().unwrap().join(&name).join("new.txt");
+        std::fs::create_dir_all(by_path.parent().unwrap()).unwrap();
+        std::fs::write(&by_path, "of the session\n").unwrap();
+        let named = match mounts {
+            true => format!("{}/new.txt", real.0),
+            false => by_path.canonicalize().unwrap().display().to_string(),
+        };
+        let args = json!({"path": by_path});
+        assert_eq!(declared(&ReadFile, &args, &b), [Access::Read { path: named, inside: false }]);
+        assert!(b.say(&ReadFile, args).await.contains("of the session"), "mounts: {mounts}");
+        assert_eq!(b.cx.workspace.tmp_name(&by_path).is_some(), mounts);
         // The workspace, also one below `/tmp`, is what it was.
         b.file("in.txt", "mine\n");
         assert!(b.say(&ReadFile, json!({"path": b.root.join("in.txt")})).await.contains("mine"));
@@ -107,6 +113,61 @@ async fn what_the_sandbox_hides_is_said_to_be_hidden() {
     }
     let said = b.say(&ReadFile, json!({"path": format!("/tmp/{name}-none")})).await;
     assert!(said.contains("does not exist") && !said.contains("hides"), "{said}");
+}
+
+/// The folders above a workspace below `/tmp` are those of the session, not the machine's own.
+#[tokio::test]
+async fn folders_on_the_way_to_what_is_shown_are_not_the_machines() {
+    let (mut b, folder, name) = bench(true);
+    let real = Real(format!("/tmp/{name}"));
+    let work = std::path::Path::new(&real.0).join("a/w");
+    std::fs::create_dir_all(&work).unwrap();
+    std::fs::write(format!("{}/a/needle.txt", real.0), "needle\n").unwrap();
+    let shown: ShownInTmp = Arc::new({
+        let work = work.clone();
+        move |_, _| Some(vec![work.clone()])
+    });
+    let tmp = SessionTmp { folder: folder.clone(), shown };
+    b.cx.workspace = Arc::new(crate::Workspace::new(&b.root).unwrap().tmp(Some(tmp)));
+    std::fs::write(work.join("in.txt"), "mine\n").unwrap();
+    assert!(b.say(&ReadFile, json!({"path": work.join("in.txt")})).await.contains("mine"));
+    let above = format!("{}/a", real.0);
+    for made in [false, true] {
+        if made {
+            std::fs::create_dir_all(folder.path().unwrap().join(&name).join("a")).unwrap();
+        }
+        let listed = b.say(&ListDir, json!({"path": above})).await;
+        let found = b.say(&Search, json!({"path": above, "pattern": "needle"})).await;
+        let named = b.say(&Search, json!({"path": above, "glob": "*"})).await;
+        for said in [listed, found, named] {
+            assert!(!said.contains("needle.txt"), "made {made}: {said}");
+            assert!(made || said.contains("The sandbox hides it"), "{said}");
+        }
+    }
+}
+
+/// A script that would write below `/tmp` still searches that of the session.
+#[tokio::test]
+async fn a_recorded_write_does_not_lead_to_the_machines_tmp() {
+    let (mut b, folder, name) = bench(true);
+    let real = Real(format!("/tmp/{name}"));
+    std::fs::create_dir(&real.0).unwrap();
+    std::fs::write(format!("{}/theirs.txt", real.0), "needle\n").unwrap();
+    let own = folder.path().unwrap().join(&name);
+    std::fs::create_dir(&own).unwrap();
+    std::fs::write(own.join("ours.txt"), "needle\n").unwrap();
+    let drafts = Arc::new(crate::files::Drafts::new().unwrap());
+    assert!(drafts.is_empty());
+    let write = json!({"path": format!("{}/new.txt", real.0), "content": "needle\n"});
+    crate::files::drafts::draft("write_file", &write, Arc::clone(&drafts), &b.cx).await.unwrap();
+    assert!(!drafts.is_empty());
+    b.cx.run = Arc::new(crate::CommandRun::over(Some(drafts)));
+    for args in [json!({"path": real.0, "pattern": "needle"}), json!({"path": real.0, "glob": "*"})] {
+        let said = b.say(&Search, args).await;
+        assert!(said.contains("ours.txt") && said.contains("new.txt") && !said.contains("theirs"), "{said}");
+    }
+    let said = b.say(&ListDir, json!({"path": real.0})).await;
+    assert!(!said.contains("theirs"), "{said}");
 }
 
 /// A link in the session's folder leads where it leads for commands, and is judged there.

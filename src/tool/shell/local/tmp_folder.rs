@@ -84,9 +84,13 @@ impl SessionTmp {
         Some(SeenTmp { folder: self.folder.path()?.to_owned(), shown })
     }
 
-    /// The path by which commands know a file in the session's folder.
+    /// The path by which commands know a file in the session's folder. `None` where the folder is not mounted: they know it
+    /// by its own path.
     pub(crate) fn named(&self, path: &Path) -> Option<PathBuf> {
-        Some(Path::new(TMP).join(path.strip_prefix(self.folder.made()?).ok()?))
+        let below = path.strip_prefix(self.folder.made()?).ok()?;
+        // The same for each workspace; this one is looked through at once.
+        (self.shown)(Path::new("/"), &[])?;
+        Some(if below.as_os_str().is_empty() { TMP.into() } else { Path::new(TMP).join(below) })
     }
 }
 

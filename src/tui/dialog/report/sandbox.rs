@@ -107,7 +107,11 @@ fn rows(s: &SandboxState) -> Vec<Item> {
     all.push(fact("Network", network(s)));
     all.extend(s.tmp.iter().map(|folder| {
         let mounts = s.method.as_deref().is_some_and(|method| method.contains("bubblewrap"));
-        let what = if mounts { "this session's /tmp is" } else { "commands find it by TMPDIR:" };
+        let what = if mounts {
+            "until Tiller ends, /tmp is"
+        } else {
+            "until Tiller ends, commands find it by TMPDIR:"
+        };
         fact("Temporary files", format!("{what} {}", clean::plain(folder)))
     }));
     all.push(fact("Setting", format!("sandbox = \"{}\", {}", s.scope, s.origin)));
