@@ -40,7 +40,7 @@ use tiller_sandbox::{
     Capability, Confinement, Domains, FileGuards, HardLinks, Held, Method, Network, Policy, Profile, Proxy,
     SessionSandbox, proxy,
 };
-use tiller_tool::shell::{Confiner, Confiners, Launch};
+use tiller_tool::shell::{Confiner, Confiners, Launch, SessionTmp, ShownInTmp, TmpFolder};
 
 use crate::app::Setup;
 use crate::app::extensions::hook_files;
@@ -92,6 +92,7 @@ pub(crate) fn program_confiner(setup: &Setup, confiners: &Confiners) -> Option<A
 pub(crate) fn servers(setup: &Setup) -> tiller_mcp::Confine {
     let settings = &setup.config.config;
     let (setting, own, quarantine) = (settings.sandbox, settings.sandbox_network.clone(), quarantine(setup));
+    let tmp = setup.services.tmp.clone();
     let caches = setup.places.program_caches();
     let mut base = policy(setup, Profile::Workspace, Network::Loopback);
     base.writable = self::caches(setup);
@@ -113,7 +114,11 @@ pub(crate) fn servers(setup: &Setup) -> tiller_mcp::Confine {
             Err(error) => tracing::warn!(%error, "no folder for what an MCP server fetches"),
         }
         let offline = domains.is_empty();
-        Some(Confined { confiner: session_of(policy, domains, quarantine.clone()), cache, offline })
+        Some(Confined {
+            confiner: session_of(policy, domains, quarantine.clone(), (tmp.clone(), true)),
+            cache,
+            offline,
+        })
     })
 }
 
@@ -159,6 +164,19 @@ fn workspace(setup: &Setup) -> Arc<dyn Confiner> {
     sandbox(setup, policy)
 }
 
+/// The `/tmp` of the session, for tools that read and write files. `None`: commands see that of the machine.
+pub(crate) fn tmp(setup: &Setup) -> Option<SessionTmp> {
+    if setup.config.config.sandbox != Sandbox::Auto {
+        return None;
+    }
+    let mut policy = policy(setup, Profile::Workspace, Network::Off);
+    policy.writable = caches(setup);
+    let folder = setup.services.tmp.clone();
+    let seen = SessionSandbox::seeing(policy, folder.clone());
+    let shown: ShownInTmp = Arc::new(move |workspace, env| seen.shown_in_tmp(workspace, env));
+    Some(SessionTmp { folder, shown })
+}
+
 /// The caches of package managers that the setting `sandbox_caches` lets be written.
 pub(crate) fn caches(setup: &Setup) -> Vec<PathBuf> {
     let home = home(setup);
@@ -177,13 +195,24 @@ fn session(setup: &Setup, profile: Profile, network: Network) -> Arc<dyn Confine
 }
 
 fn sandbox(setup: &Setup, policy: Policy) -> Arc<dyn Confiner> {
-    session_of(policy, &setup.config.config.sandbox_network, quarantine(setup))
+    session_of(
+        policy,
+        &setup.config.config.sandbox_network,
+        quarantine(setup),
+        (setup.services.tmp.clone(), false),
+    )
 }
 
-/// `domains`: those that can be reached, where the policy limits the network to domains.
-fn session_of(policy: Policy, domains: &[String], quarantine: PathBuf) -> Arc<dyn Confiner> {
+/// `names`: the settings alone wrote the arguments of what it starts. `domains`: those that can be reached, where the policy limits the network to domains.
+fn session_of(
+    policy: Policy,
+    domains: &[String],
+    quarantine: PathBuf,
+    (tmp, names): (TmpFolder, bool),
+) -> Arc<dyn Confiner> {
     let limited = policy.network == Network::Domains;
-    let session = SessionSandbox::new(policy, quarantine);
+    let session = SessionSandbox::new(policy, quarantine).with_tmp(tmp);
+    let session = if names { session.naming() } else { session };
     if !limited {
         return Arc::new(session);
     }
@@ -261,6 +290,7 @@ pub(crate) fn test(setup: &Setup, present: bool) -> SandboxTest {
     let settings = SandboxSettings::of(setup);
     let cache = setup.places.cache.clone();
     let policy = policy(setup, Profile::Workspace, Network::Off);
+    let tmp = setup.services.tmp.clone();
     Arc::new(move || {
         let found = Confinement::find();
         let links = match settings.scope {
@@ -273,6 +303,11 @@ pub(crate) fn test(setup: &Setup, present: bool) -> SandboxTest {
             return SandboxFindings { state, notices };
         }
         let mut state = settings.state(found, || tiller_sandbox::self_test_cached(&cache));
+        // Seatbelt has no session's folder.
+        let shares = Method::present(found).iter().any(|method| *method != Method::Seatbelt);
+        if shares && state.method.is_some() && settings.scope == SandboxScope::Auto {
+            state.tmp = tmp.path().map(|path| path.display().to_string());
+        }
         if links.cut {
             state.lacks.push(
                 "a secret or protected file has a hard link, which may lie in this folder: it has too many files to look"
@@ -337,6 +372,7 @@ impl SandboxSettings {
             capabilities: if confines { probes().into_iter().map(capability).collect() } else { Vec::new() },
             elsewhere: self.elsewhere.clone(),
             main: self.main.clone(),
+            tmp: None,
         }
     }
 

@@ -54,6 +54,8 @@ pub(crate) struct SetupServices {
     pub(crate) memory: Arc<tiller_memory::Memory>,
     /// Of the tools; filled when the database is open.
     pub(crate) learnings: tiller_memory::LearningsSlot,
+    /// The `/tmp` of what is confined.
+    pub(crate) tmp: tiller_tool::shell::TmpFolder,
     /// MCP servers.
     pub(crate) mcp: McpSetup,
     /// Skills; empty until [`Setup::read_skills`].
@@ -153,6 +155,7 @@ impl Setup {
             services: SetupServices {
                 memory,
                 learnings,
+                tmp: Default::default(),
                 mcp: McpSetup::none(),
                 skills: library,
                 secrets: finder,

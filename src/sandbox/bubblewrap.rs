@@ -21,12 +21,82 @@ pub(crate) fn needed(launch: &Launch) -> Vec<PathBuf> {
     let program = [launch.program.clone()].into_iter().chain(launch.program.canonicalize());
     let programs = program.filter_map(|path| path.parent().map(Path::to_owned));
     let programs = programs.chain(std::env::split_paths(value("PATH"))).map(installation);
-    let all = programs.chain([PathBuf::from(value("HOME"))]).filter(|path| path.is_absolute());
+    let all = programs.chain([PathBuf::from(value("HOME"))]);
+    below_tmp(all.collect())
+}
+
+/// What the arguments of a program name below `/tmp`: its script with the folder of that, or a folder. Only for what the settings
+/// start with their own words: in the arguments of all else are words of a model. What lies in `/tmp` itself is not among it: its
+/// mount would leave an empty file of that name in the session's folder.
+pub(crate) fn named(launch: &Launch) -> Vec<PathBuf> {
+    let paths = launch.args.iter().map(|arg| match arg.split_once('=') {
+        Some((name, value)) if name.starts_with('-') => value,
+        _ => arg,
+    });
+    let found = paths.map(PathBuf::from).filter(|path| path.is_absolute()).flat_map(|path| {
+        let real = path.canonicalize().ok();
+        [Some(path), real].into_iter().flatten()
+    });
+    let of_script = |path: PathBuf| match path.parent() {
+        Some(parent) if !path.is_dir() => parent.to_owned(),
+        _ => path,
+    };
+    below_tmp(found.map(of_script).collect())
+}
+
+/// Those of the paths that exist below `/tmp`, by their real paths.
+fn below_tmp(all: Vec<PathBuf>) -> Vec<PathBuf> {
+    let all = all.into_iter().filter(|path| path.is_absolute());
     let mut all: Vec<PathBuf> = all.filter_map(|path| path.canonicalize().ok()).collect();
     all.retain(|path| path.starts_with(TMP) && path != Path::new(TMP));
     all.sort();
     all.dedup();
     all
+}
+
+/// Why these arguments cannot mount what they name in the session's `/tmp`: a command has put a link or a file there, and a
+/// mount would follow it. `None`: there is no such reason.
+pub(crate) fn obstacle(policy: &Policy, args: &[String]) -> Option<String> {
+    let tmp = policy.tmp.as_deref()?;
+    let mut words = args.iter().map(String::as_str).take_while(|word| *word != "--");
+    let mut mounted: Vec<&Path> = Vec::new();
+    while let Some(word) = words.next() {
+        let (from, to) = match word {
+            "--bind" | "--ro-bind" => (words.next()?, words.next()?),
+            "--tmpfs" | "--dir" => ("/", words.next()?),
+            _ => continue,
+        };
+        let to = Path::new(to);
+        let Some(below) = to.strip_prefix(TMP).ok().filter(|below| !below.as_os_str().is_empty()) else {
+            continue;
+        };
+        // What lies in a mount does not lie in the session's folder.
+        if mounted.iter().any(|mount| to.starts_with(mount)) {
+            continue;
+        }
+        mounted.push(to);
+        let (mut at, whole) = (tmp.to_owned(), tmp.join(below));
+        for part in below.components() {
+            at.push(part);
+            let Ok(found) = at.symlink_metadata() else { break };
+            if !(found.is_dir() || at == whole && found.is_file() && !Path::new(from).is_dir()) {
+                return Some(format!(
+                    "the sandbox cannot be set up: {} lies in the way of {} in this session's /tmp; move it away",
+                    at.display(),
+                    to.display()
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// The mount of `/tmp`: the session's folder, or one of the command alone.
+fn tmp_mount(args: &mut Vec<String>, policy: &Policy) {
+    match &policy.tmp {
+        Some(folder) => args.extend(["--bind".to_owned(), folder.display().to_string(), TMP.to_owned()]),
+        None => args.extend(["--tmpfs", TMP].map(str::to_owned)),
+    }
 }
 
 /// Everything up to the program, `--` included. `visible`: what must be visible inside, as the launcher.
@@ -41,7 +111,8 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
     };
     let root = Path::new("/");
     mount("--ro-bind", root, root);
-    args.extend(["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"].map(str::to_owned));
+    args.extend(["--dev", "/dev", "--proc", "/proc"].map(str::to_owned));
+    tmp_mount(&mut args, policy);
     let mut mount = |kind: &str, from: &Path, to: &Path| {
         args.extend([kind.to_owned(), from.display().to_string(), to.display().to_string()]);
     };
@@ -105,7 +176,8 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
 /// The arguments for what only reads, `--` included: a root of its own, with what is seen. `visible`: as [`arguments`].
 pub(crate) fn reading(policy: &Policy, folder: &Path, visible: &[&Path]) -> Vec<String> {
     let mut args: Vec<String> =
-        ["--unshare-all", "--new-session", "--cap-drop", "ALL", "--tmpfs", TMP].map(str::to_owned).into();
+        ["--unshare-all", "--new-session", "--cap-drop", "ALL"].map(str::to_owned).into();
+    tmp_mount(&mut args, policy);
     let sight = policy.sight();
     let writable = policy.writable_folders();
     layers(&mut args, policy, &writable);
@@ -116,17 +188,24 @@ pub(crate) fn reading(policy: &Policy, folder: &Path, visible: &[&Path]) -> Vec<
     for path in visible.iter().copied().chain(proxy).filter(|path| !sight.sees(path)) {
         mount("--ro-bind", path, path);
     }
-    for (link, to) in &sight.links {
+    // A link in the session's folder would stay there.
+    let stays = |link: &Path| policy.tmp.is_some() && link.starts_with(TMP);
+    for (link, to) in sight.links.iter().filter(|(link, _)| !stays(link)) {
         mount("--symlink", to, link);
     }
     args.extend(["--dev", "/dev", "--proc", "/proc"].map(str::to_owned));
     kernel(&mut args);
     for path in policy.hidden_paths() {
-        hide(&mut args, &path);
+        if sight.sees(&path) || !stays(&path) {
+            hide(&mut args, &path);
+        }
     }
     if !sight.sees(folder) {
         // The shell may stand in a folder that it does not see.
         args.extend(["--dir".to_owned(), folder.display().to_string()]);
+    }
+    if policy.tmp.is_some() {
+        args.extend(["--remount-ro", TMP].map(str::to_owned));
     }
     args.extend(["--remount-ro", "/", "--chdir"].map(str::to_owned));
     args.extend([folder.display().to_string(), "--".to_owned()]);

@@ -20,6 +20,10 @@ use crate::seatbelt;
 use crate::supervisor;
 use crate::writes::ProtectedWrites;
 
+mod tmp;
+
+use tmp::SharedTmp;
+
 /// Says why a command does not start.
 const UNSUPERVISED: &str = "the sandbox cannot be set up: its supervisor found no folder for its socket that the command may \
                             not write, so protected files would not be judged; leave one of /tmp, /var/tmp and /run out of \
@@ -201,7 +205,9 @@ impl Confined {
     pub(crate) fn for_launch(&self, launch: &Launch) -> Self {
         let mut policy = self.policy.resolved();
         if self.method == Method::Bubblewrap && policy.profile == Profile::Workspace {
-            policy.needed = bubblewrap::needed(launch);
+            policy.needed.extend(bubblewrap::needed(launch));
+            policy.needed.sort();
+            policy.needed.dedup();
         }
         Self { policy, ..self.clone() }
     }
@@ -235,6 +241,9 @@ impl Confined {
                     Profile::Read => bubblewrap::reading(&self.policy, &launch.folder, &visible),
                     _ => bubblewrap::arguments(&self.policy, &launch.folder, &visible),
                 };
+                if let Some(why) = bubblewrap::obstacle(&self.policy, &all) {
+                    return failing(launch, &why);
+                }
                 all.push(self.launcher.program.display().to_string());
                 all.append(&mut args);
                 Launch { program: program.clone(), args: all, ..launch }
@@ -257,7 +266,13 @@ impl Confined {
             launch.env.push(("GIT_DISCOVERY_ACROSS_FILESYSTEM".into(), "1".into()));
         }
         launch.env.retain(|(name, _)| name != "TMPDIR");
-        launch.env.push(("TMPDIR".into(), self.policy.scratch.display().to_string()));
+        let own = self.policy.tmp.as_ref().filter(|_| self.policy.profile == Profile::Workspace);
+        let temporary = match (self.method, own) {
+            (Method::Bubblewrap, Some(_)) => "/tmp".to_owned(),
+            (_, Some(folder)) => folder.display().to_string(),
+            (_, None) => self.policy.scratch.display().to_string(),
+        };
+        launch.env.push(("TMPDIR".into(), temporary));
         if let Some(port) = port {
             crate::proxy::set_variables(&mut launch.env, port);
         }
@@ -336,6 +351,8 @@ pub struct SessionSandbox {
     /// Holds the paths of the project outside of its folder, for commands that only read: as it was at the start, since an agent may
     /// change the manifests that name it.
     project: Arc<OnceLock<Vec<PathBuf>>>,
+    /// The `/tmp` of the session; `None`: each launch has its own.
+    tmp: Option<SharedTmp>,
 }
 
 impl SessionSandbox {
@@ -351,7 +368,7 @@ impl SessionSandbox {
         };
         let _ = std::thread::Builder::new().name("tiller-sandbox".into()).spawn(look);
         let (network, writes) = Default::default();
-        Self { policy, quarantine, writes, network, in_terminal: false, proxy: None, project }
+        Self { policy, quarantine, writes, network, in_terminal: false, proxy: None, project, tmp: None }
     }
 
     /// The way to confine here; `None`: there is none.
@@ -360,7 +377,13 @@ impl SessionSandbox {
         match self.in_terminal {
             true if self.policy.profile == Profile::Floor => None,
             true => Method::present(found).first().copied(),
-            false => Method::choose(found, self.policy.profile),
+            false => match Method::choose(found, self.policy.profile) {
+                // Only a mount shows the session's `/tmp`.
+                Some(Method::Landlock) if self.has_temporary_files() => {
+                    Method::present(found).last().copied()
+                }
+                method => method,
+            },
         }
     }
 
@@ -369,7 +392,14 @@ impl SessionSandbox {
         let scratch = scratch.canonicalize().unwrap_or_else(|_| scratch.to_owned());
         let mut policy = self.in_folder(workspace, &scratch);
         let method = self.method()?;
+        let shared = matches!(
+            (policy.profile, method),
+            (Profile::Workspace, Method::Bubblewrap | Method::Landlock) | (Profile::Read, Method::Bubblewrap)
+        );
+        policy.tmp =
+            self.tmp.as_ref().filter(|_| shared).and_then(|tmp| tmp.folder.path()).map(Path::to_owned);
         if method == Method::Landlock {
+            policy.writable.extend(policy.tmp.clone());
             policy.proxy_port = self.proxy.as_ref().and_then(|proxy| proxy.port());
         }
         Some(Confined { policy, method, launcher: Launcher::own().ok()? })
@@ -420,7 +450,10 @@ impl Confiner for SessionSandbox {
     /// Unchanged where this system cannot confine: then the rules alone decide, and `tiller doctor` says so.
     fn confine(&self, launch: Launch, workspace: &Path, scratch: &Path) -> Launch {
         match self.confined(workspace, scratch) {
-            Some(confined) => self.enter(&confined, confined.wrap(launch)),
+            Some(confined) => {
+                self.note_shown(&confined, &launch);
+                self.enter(&confined, confined.wrap(launch))
+            }
             None => launch,
         }
     }
@@ -434,6 +467,7 @@ impl Confiner for SessionSandbox {
     ) -> Launch {
         if let Some(confined) = self.confined(workspace, scratch) {
             let servers = &self.network.servers;
+            self.note_shown(&confined, &launch);
             return self.enter(
                 &confined,
                 confined.watched_among(launch, Step::Exec, (watch, &self.writes), servers, None),
@@ -448,6 +482,8 @@ impl Confiner for SessionSandbox {
     fn confine_limited(&self, launch: Launch, workspace: &Path, scratch: &Path, forks: &ForkLimit) -> Launch {
         match self.confined(workspace, scratch) {
             Some(confined) => {
+                let confined = if self.names() { confined.naming(&launch) } else { confined };
+                self.note_shown(&confined, &launch);
                 let staying = confined.staying(launch, forks, &self.network.servers, &self.quarantine);
                 self.enter(&confined, staying)
             }
@@ -461,7 +497,8 @@ impl Confiner for SessionSandbox {
                 let policy = self.in_folder(workspace, &self.policy.scratch).resolved();
                 unseen_in(&policy, output, folder)
             }
-            _ => hidden_in(&self.policy.hidden_paths(), output),
+            _ => hidden_in(&self.policy.hidden_paths(), output)
+                .or_else(|| self.hidden_in_tmp(output, workspace)),
         }
     }
 
@@ -549,7 +586,7 @@ impl FileGuards {
         // Nothing here confines, so the means of the system are not looked for.
         let (writes, network, project) = Default::default();
         let (in_terminal, proxy) = (false, None);
-        Self(SessionSandbox { policy, quarantine, writes, network, in_terminal, proxy, project })
+        Self(SessionSandbox { policy, quarantine, writes, network, in_terminal, proxy, project, tmp: None })
     }
 }
 

@@ -243,7 +243,7 @@ impl ScriptPorts for FakePorts {
         }
         let mut inner = cx.clone();
         inner.call_id = format!("{}.{}", cx.call_id, call.number);
-        inner.run = Arc::default();
+        inner.run = Arc::new(crate::CommandRun::over(cx.run.script.drafts()));
         inner.cancel = cx.cancel.child_token();
         let done = crate::guard::access_guarded(tool, &call.args, &inner);
         let done = match done {

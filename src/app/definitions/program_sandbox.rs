@@ -30,6 +30,7 @@ struct Shared {
     /// The setting `agents.sandbox_network`.
     domains: Vec<String>,
     quarantine: std::path::PathBuf,
+    tmp: tiller_tool::shell::TmpFolder,
     /// By the file name of the program, and whether it has a terminal: made at its first start.
     made: Mutex<BTreeMap<(String, bool), Arc<dyn Confiner>>>,
 }
@@ -40,7 +41,8 @@ impl ProgramSandbox {
         let policy = sandbox::vendors(setup)?;
         let domains = setup.config.config.agents.sandbox_network.clone();
         let quarantine = sandbox::quarantine(setup);
-        let shared = Shared { policy, adapters, domains, quarantine, made: Mutex::default() };
+        let tmp = setup.services.tmp.clone();
+        let shared = Shared { policy, adapters, domains, quarantine, tmp, made: Mutex::default() };
         Some(Self { shared: Arc::new(shared), in_terminal: false })
     }
 
@@ -129,6 +131,7 @@ impl ProgramSandbox {
 
     /// For programs in a terminal, or for the others.
     fn placed(&self, session: SessionSandbox) -> Arc<dyn Confiner> {
+        let session = session.with_tmp(self.shared.tmp.clone());
         let in_terminal = session.in_terminal().filter(|_| self.in_terminal);
         in_terminal.unwrap_or_else(|| Arc::new(session))
     }

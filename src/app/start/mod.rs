@@ -251,6 +251,7 @@ impl Running {
             .protect(policy.protected.as_fn())
             .mask(shared.secrets())
             .confine(confiners)
+            .tmp(sandbox::tmp(&setup))
             .at(terminals::of_main(&setup, &terminals)?)
             .publishes(crate::app::files::publishes(&setup));
         let p = &setup.places;

@@ -31,9 +31,6 @@ pub(crate) fn progress(body: &EventBody) {
         EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {
             format!("~ {verb} {}", one_line(target))
         }
-        EventBody::Tool(ToolEvent::InnerCall { call, most, .. }) if call.outcome.is_some() => {
-            format!("~ {}/{most} {} {}", call.number, call.verb, one_line(&call.target))
-        }
         EventBody::Tool(ToolEvent::ToolFinished { name, ok: false, output, node, .. }) => {
             let own = node.body.own_text();
             format!("x {name}: {}", one_line(own.as_deref().unwrap_or(output)))

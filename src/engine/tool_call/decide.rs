@@ -90,12 +90,14 @@ impl DecidedCall for CallTask {
             .map_err(|e| CallDecision::undecided("the tool", failed(e)))?;
         self.files.written.clear();
         self.files.touched.clear();
+        // What is kept and watched is the file itself, wherever the session's `/tmp` lies.
+        let lies = |path: &str| self.cx.workspace.lies(&names::path(path), &self.cx.child_env);
         for a in &access {
             if let Access::Write { path, .. } | Access::Read { path, .. } = a {
-                self.files.touched.push(names::path(path));
+                self.files.touched.push(lies(path));
             }
             if let Access::Write { path, .. } = a {
-                self.files.written.push(names::path(path));
+                self.files.written.push(lies(path));
             }
         }
         let touch = self.tool.touch();
@@ -122,7 +124,9 @@ impl DecidedCall for CallTask {
     ) -> Result<CallDecision, Refusal> {
         let agent = self.cx.agent.clone();
         let question = view.question(&agent);
-        if unasked.is_none()
+        // A command reads the files themselves, without what waits to be written.
+        let misses = self.cx.run.drafts.as_ref().is_some_and(|drafts| !drafts.is_empty());
+        if (unasked.is_none() || misses)
             && let Some(ask) = self.holds_back(&question, &rule).await
         {
             return Err(self.wait_for(ask, true));

@@ -10,8 +10,8 @@ use tiller_protocol::ask::{PermissionAsk, Risk};
 use tiller_protocol::event::ToolEvent;
 use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::{Access, EntryBody, EventBody, PermissionOutcome, ToolOutcome, ToolSet, Touch};
-use tiller_tool::CommandProfile;
 use tiller_tool::code::{CallConsent, InnerReply, InnerResult, WaitingCall};
+use tiller_tool::{CommandProfile, CommandRun};
 
 use super::{CallTask, calls, cut, text_of};
 use crate::core::Core;
@@ -92,6 +92,10 @@ pub(crate) fn prepare(core: &mut Core, request: InnerRequest) {
         live.calls.inner.insert(id, cx.cancel.clone());
     }
     cx.hard = outer.hard.child_token();
+    // What it reads has the changes of the calls before it, also of those that wait.
+    if let Some(drafts) = outer.run.script.drafts() {
+        cx.run = Arc::new(CommandRun::over(Some(drafts)));
+    }
     let mut limits = (*cx.limits).clone();
     limits.output_bytes = OUTPUT;
     limits.page_bytes = OUTPUT;

@@ -29,9 +29,13 @@ impl CallTask {
         let mut ask = script_ask(&waiting, &self.cx.workspace.root, why);
         if script.made_up() {
             ask.effects.push(
-                "once the calls have real results the script may make others; the first one that is not listed stops it"
+                "once the calls have real results the script may make others; you are asked again at the first one that is \
+                 not listed"
                     .into(),
             );
+        }
+        if script.was_approved() {
+            ask.effects.push("the calls of this script that you allowed before were made".into());
         }
         let (rule, pattern) = (ask.rule.clone(), ask.always.clone());
         let ports = Arc::clone(&self.cx.ports);
@@ -53,11 +57,16 @@ impl CallTask {
                 Ok(decided)
             }
             Err(mut refusal) => {
-                let text = match script.wrote() {
-                    false => {
+                let text = match (script.was_approved(), script.wrote()) {
+                    (true, _) => {
+                        "[The calls of the script that were approved before, and those that needed no approval, were made; those of this question were not.]"
+                    }
+                    (false, false) => {
                         "[The script ran to collect its calls; none of those that change something was made.]"
                     }
-                    true => "[The calls that needed no approval, up to the first one that did, were made.]",
+                    (false, true) => {
+                        "[The calls that needed no approval, up to the first one that did, were made.]"
+                    }
                 };
                 refusal.1.content.push(tiller_protocol::Part::Text { text: text.into() });
                 if refusal.1.unanswered {

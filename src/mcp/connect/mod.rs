@@ -173,9 +173,17 @@ pub(crate) async fn connect(
     };
     if let Err(failed) = &mut result
         && matches!(settings.transport, Transport::Stdio { .. })
-        && environment.confined.as_ref().is_some_and(|confined| confined.offline)
+        && let Some(confined) = &environment.confined
     {
-        failed.why.push_str(OFFLINE);
+        let said = failed.tail.clone();
+        let (root, confiner) = (environment.root.clone(), Arc::clone(&confined.confiner));
+        // It looks at files.
+        let hidden = tokio::task::spawn_blocking(move || confiner.hidden_in(&said, &root, &root)).await;
+        match hidden.ok().flatten() {
+            Some(path) => failed.why.push_str(&hides(&path)),
+            None if confined.offline && may_be_offline(failed) => failed.why.push_str(OFFLINE),
+            None => {}
+        }
     }
     result.map(|connection| (connection, listed))
 }
@@ -183,6 +191,36 @@ pub(crate) async fn connect(
 /// Why a confined program may fail, and what to do.
 const OFFLINE: &str = ". The sandbox gives its program no network: if it fetches itself, as npx and uvx do, or needs a \
                        server, allow the hosts by --network HOST, or by network = [\"HOST\"] in [mcp.NAME]";
+
+/// The sentence about a file that a confined program does not find.
+fn hides(path: &str) -> String {
+    let path: String = tiller_tool::text::visible(path).chars().take(300).collect();
+    format!(
+        ". The sandbox hides {path} from its program: name its folder, if that lies below /tmp, in the server's args, move it \
+         into the workspace, or set unconfined = true in [mcp.NAME]"
+    )
+}
+
+/// Words by which programs say that a file of theirs is missing, and those for a missing network.
+const MISSING: [&str; 6] = [
+    "no such file",
+    "can't open file",
+    "cannot find module",
+    "modulenotfounderror",
+    "enoent",
+    "not executable",
+];
+const UNREACHABLE: [&str; 8] =
+    ["enotfound", "eai_again", "econn", "network", "resolve", "resolution", "unreachable", "dns"];
+
+/// Whether a program may have failed for want of a network: not one that was not started, or that missed a file.
+fn may_be_offline(failed: &NoConnection) -> bool {
+    let said = failed.tail.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    let unstarted =
+        ["exit code 126 ", "exit code 127 ", "could not be started", "is not installed", "no folder"];
+    says(&UNREACHABLE) || !(says(&MISSING) || unstarted.iter().any(|word| failed.why.contains(word)))
+}
 
 /// How the revision is agreed on.
 fn mode(revision: Option<&str>) -> ClientLifecycleMode {
@@ -218,5 +256,41 @@ fn words(error: &ClientInitializeError) -> NoConnection {
         login: error.is_authorization_required() || challenge.is_some(),
         challenge,
         probe,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_was_not_started_or_misses_a_file_does_not_lack_a_network() {
+        for (why, tail, offline) in [
+            ("it ended with exit code 1 before it answered", "npm error code ENOTFOUND", true),
+            (
+                "it ended with exit code 1 before it answered",
+                "npm error code ENOENT\nnpm error EAI_AGAIN",
+                true,
+            ),
+            ("it did not answer within 30 s", "", true),
+            ("it ended with exit code 126 before it answered", "", false),
+            ("it ended with exit code 127 before it answered", "sh: x: not found", false),
+            (
+                "it ended with exit code 2 before it answered",
+                "python3: can't open file '/tmp/x/server.py': [Errno 2] No such file or directory",
+                false,
+            ),
+            (
+                "it ended with exit code 1 before it answered",
+                "Error: Cannot find module '/tmp/x/index.js'",
+                false,
+            ),
+            ("/x/server could not be started: Permission denied", "", false),
+            ("the program nothing is not installed here", "", false),
+        ] {
+            let failed = NoConnection { tail: tail.into(), ..NoConnection::new(why) };
+            assert_eq!(may_be_offline(&failed), offline, "{why}: {tail}");
+        }
+        assert!(hides("/tmp/x\u{1b}[2J").contains("unconfined") && !hides("a\u{1b}").contains('\u{1b}'));
     }
 }

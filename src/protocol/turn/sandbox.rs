@@ -94,6 +94,9 @@ pub struct SandboxState {
     /// Name of the main agent's terminal, if that is one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub main: Option<String>,
+    /// The folder that commands see as `/tmp`, or by `TMPDIR` where nothing is mounted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tmp: Option<String>,
 }
 
 /// One thing that the sandbox has to stop.

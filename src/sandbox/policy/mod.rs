@@ -67,6 +67,9 @@ pub struct Policy {
     pub hidden: Vec<PathBuf>,
     #[serde(default)]
     pub reads: Reads,
+    /// The folder of the session that commands see as `/tmp`, or by `TMPDIR` where nothing is mounted; `None`: each has its own.
+    #[serde(default)]
+    pub tmp: Option<PathBuf>,
     /// Folders below `/tmp` that the command needs, by their real paths. A sandbox with a private `/tmp` shows them read-only.
     #[serde(default)]
     pub(crate) needed: Vec<PathBuf>,
@@ -197,6 +200,7 @@ impl Policy {
             own: Vec::new(),
             hidden,
             reads: Reads { home: home.map(Path::to_owned), ..Reads::default() },
+            tmp: None,
             needed: Vec::new(),
             network: Network::Off,
             variables: Vec::new(),

@@ -43,8 +43,9 @@ impl Meeting {
             })
         };
         let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        // First where the mount of it leaves nothing in the session's `/tmp`.
         let mut all =
-            [Some(tempfile::env::temp_dir()), own, Some("/var/tmp".into()), Some("/run".into())].into_iter();
+            [Some("/var/tmp".into()), Some(tempfile::env::temp_dir()), own, Some("/run".into())].into_iter();
         let folder = loop {
             let Some(place) = all.next() else {
                 return Err(io::Error::other("there is no folder for the supervisor's socket"));

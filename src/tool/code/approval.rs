@@ -1,11 +1,11 @@
 //! One approval for a whole script.
 //!
 //! A script runs as it is until a call would ask. From there on, calls that do more than read are recorded and answered as
-//! if done, to the end of the script. Then one question shows them together. After a yes the script runs a second time:
-//! what was done before the first recorded call is repeated from the record, the shown calls are carried out, and the
-//! first call that was not shown ends the run.
+//! if done, to the end of the script; what they would write is laid over the files that later calls read. Then one question
+//! shows them together. After a yes the script runs again: what was done before is repeated from the record, the shown calls
+//! are carried out, and from the first call that was not shown on, calls are recorded again for another question.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
@@ -13,6 +13,7 @@ use tiller_protocol::ask::PermissionAsk;
 use tiller_protocol::lock;
 
 use super::inner::{CallConsent, InnerResult, WaitingCall};
+use crate::files::Drafts;
 
 /// The state of it for one call of the tool, kept over its runs.
 #[derive(Debug, Default)]
@@ -25,7 +26,14 @@ struct State {
     log: Vec<Logged>,
     /// A call that does more than read was carried out.
     wrote: bool,
+    /// How often the user said yes.
+    answers: u32,
+    /// What the recorded calls would write.
+    drafts: Option<Arc<Drafts>>,
 }
+
+/// Questions about one script. A script that makes other calls in each run is stopped after that.
+const QUESTIONS: u32 = 8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
@@ -34,7 +42,7 @@ enum Phase {
     First,
     /// A call waits: the others that do more than read are recorded.
     Recording,
-    /// The user said yes.
+    /// The user said yes, and no call waits.
     Approved,
 }
 
@@ -43,7 +51,7 @@ struct Logged {
     tool: String,
     args: String,
     what: LoggedCall,
-    /// The second run made it.
+    /// The present run made it.
     used: bool,
 }
 
@@ -51,6 +59,8 @@ struct Logged {
 enum LoggedCall {
     Done(Box<InnerResult>),
     Waits(Box<WaitingCall>),
+    /// The user said yes to it.
+    Approved(Box<WaitingCall>),
 }
 
 /// What is to happen with a call of the script.
@@ -63,6 +73,32 @@ pub(super) enum Verdict {
 }
 
 impl ScriptApproval {
+    /// A run begins.
+    pub(super) fn begin(&self) {
+        let mut state = lock(&self.0);
+        state.log.iter_mut().for_each(|logged| logged.used = false);
+        state.drafts = None;
+    }
+
+    /// What the recorded calls would write, for calls that read; `None`: nothing is recorded.
+    pub fn drafts(&self) -> Option<Arc<Drafts>> {
+        lock(&self.0).drafts.clone()
+    }
+
+    /// The same, made when it is first needed.
+    ///
+    /// # Errors
+    /// When there is no room for temporary files.
+    pub(super) fn drafts_to_write(&self) -> std::io::Result<Arc<Drafts>> {
+        let mut state = lock(&self.0);
+        if let Some(drafts) = &state.drafts {
+            return Ok(Arc::clone(drafts));
+        }
+        let drafts = Arc::new(Drafts::new()?);
+        state.drafts = Some(Arc::clone(&drafts));
+        Ok(drafts)
+    }
+
     /// What is to happen with this call.
     pub(super) fn judge(&self, tool: &str, args: &Value) -> Verdict {
         let mut state = lock(&self.0);
@@ -77,8 +113,9 @@ impl ScriptApproval {
         logged.used = true;
         match &logged.what {
             LoggedCall::Done(result) => Verdict::Repeat(result.clone()),
-            LoggedCall::Waits(waits) if waits.allowed => Verdict::Make(CallConsent::Rules),
-            LoggedCall::Waits(waits) => Verdict::Make(CallConsent::Given(waits.ask.hash.clone())),
+            LoggedCall::Waits(_) => Verdict::Make(CallConsent::Reads),
+            LoggedCall::Approved(call) if call.allowed => Verdict::Make(CallConsent::Rules),
+            LoggedCall::Approved(call) => Verdict::Make(CallConsent::Given(call.ask.hash.clone())),
         }
     }
 
@@ -86,21 +123,28 @@ impl ScriptApproval {
     pub(super) fn ran(&self, tool: &str, args: &Value, result: &InnerResult) {
         let mut state = lock(&self.0);
         state.wrote |= !result.read;
-        if state.phase == Phase::First {
-            let what = LoggedCall::Done(Box::new(result.clone()));
-            state.log.push(Logged { tool: tool.into(), args: args.to_string(), what, used: false });
+        if state.phase == Phase::Recording {
+            return;
+        }
+        let (args, what) = (args.to_string(), LoggedCall::Done(Box::new(result.clone())));
+        let shown = |l: &&mut Logged| {
+            l.used && l.tool == tool && l.args == args && matches!(l.what, LoggedCall::Approved(_))
+        };
+        match state.log.iter_mut().find(shown) {
+            Some(logged) => logged.what = what,
+            None => state.log.push(Logged { tool: tool.into(), args, what, used: true }),
         }
     }
 
-    /// Records a call that waits. `false`: this is the second run, and the call was not shown.
+    /// Records a call that waits. `false`: the user was asked too often already.
     pub(super) fn record(&self, tool: &str, args: &Value, waits: Box<WaitingCall>) -> bool {
         let mut state = lock(&self.0);
-        if state.phase == Phase::Approved {
+        if state.answers >= QUESTIONS {
             return false;
         }
         state.phase = Phase::Recording;
         let what = LoggedCall::Waits(waits);
-        state.log.push(Logged { tool: tool.into(), args: args.to_string(), what, used: false });
+        state.log.push(Logged { tool: tool.into(), args: args.to_string(), what, used: true });
         true
     }
 
@@ -110,6 +154,7 @@ impl ScriptApproval {
         if state.phase == Phase::Recording {
             state.phase = Phase::First;
             state.log.clear();
+            state.drafts = None;
         }
     }
 
@@ -118,7 +163,7 @@ impl ScriptApproval {
         let state = lock(&self.0);
         state.log.iter().any(|l| match &l.what {
             LoggedCall::Waits(waits) => !matches!(waits.row.verb, ToolVerb::Write | ToolVerb::Patch),
-            LoggedCall::Done(_) => false,
+            LoggedCall::Done(_) | LoggedCall::Approved(_) => false,
         })
     }
 
@@ -137,7 +182,7 @@ impl ScriptApproval {
         let state = lock(&self.0);
         let waits = state.log.iter().filter_map(|l| match &l.what {
             LoggedCall::Waits(waits) => Some((waits.ask.clone(), waits.allowed)),
-            LoggedCall::Done(_) => None,
+            LoggedCall::Done(_) | LoggedCall::Approved(_) => None,
         });
         waits.collect()
     }
@@ -145,8 +190,20 @@ impl ScriptApproval {
     /// The user said yes: the next run carries the shown calls out.
     pub fn approve(&self) {
         let mut state = lock(&self.0);
-        if state.phase == Phase::Recording {
-            state.phase = Phase::Approved;
+        if state.phase != Phase::Recording {
+            return;
         }
+        state.phase = Phase::Approved;
+        state.answers += 1;
+        for logged in &mut state.log {
+            if let LoggedCall::Waits(call) = &logged.what {
+                logged.what = LoggedCall::Approved(call.clone());
+            }
+        }
+    }
+
+    /// Returns true if the user said yes to calls of this script before.
+    pub fn was_approved(&self) -> bool {
+        lock(&self.0).answers > 0
     }
 }

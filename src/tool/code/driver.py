@@ -3,7 +3,7 @@
 To keep variables, each run happens in a copy of the process. The copy goes on when Tiller says so; otherwise it ends, and
 nothing of the run is left.
 """
-import atexit, json, linecache, os, queue, sys, threading, traceback, types
+import atexit, json, linecache, os, queue, select, sys, threading, traceback, types
 
 # The connection is the standard input. Scripts get an empty one.
 _fd = os.dup(0)
@@ -17,8 +17,9 @@ _main = types.ModuleType("__main__")
 sys.modules["__main__"] = _main
 # What was read of the connection beyond the last message.
 _rest = bytearray()
-# What a copy says when it goes on.
+# What a copy says when it goes on, and when it ends as it should.
 _KEPT = b"k"
+_ENDED = b"-"
 
 
 def _message():
@@ -82,35 +83,71 @@ def _run(job, answers):
     return ok
 
 
-def _loop():
+def _verdict(mine, child):
+    """What the copy says at its end, and its status if it is over. Something that it started may hold the pipe."""
+    # Its descriptor may have any number.
+    poll = select.poll()
+    poll.register(mine, select.POLLIN)
+    while True:
+        if poll.poll(50):
+            said = os.read(mine, 1)
+            return (said, None) if said else (b"", os.waitpid(child, 0)[1])
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            said = os.read(mine, 1) if poll.poll(0) else b""
+            return said, status
+
+
+def _exactly(fd, length):
+    data = b""
+    while len(data) < length:
+        more = os.read(fd, length - len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+def _loop(ends):
+    """Runs scripts. A script that ends its process ends the session: what the first process ends with goes to `ends`."""
     while True:
         job = _message()
         if job is None:
+            os.write(ends, bytes([0]))
             return
         mine, its = os.pipe()
         child = os.fork()
         if child:
             os.close(its)
-            if os.read(mine, 1) == _KEPT:
+            said, status = _verdict(mine, child)
+            if said == _KEPT and status is None:
+                os._exit(0)
+            if said != _ENDED:
+                signal = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+                os.write(ends, bytes([os.WEXITSTATUS(status) if signal is None else 128 + signal]))
                 os._exit(0)
             # The copy has read on for this process.
-            while data := os.read(mine, 1 << 16):
-                _rest.extend(data)
+            _rest.extend(_exactly(mine, int.from_bytes(_exactly(mine, 8), "big")))
             os.close(mine)
-            os.waitpid(child, 0)
+            if status is None:
+                os.waitpid(child, 0)
             continue
         os.close(mine)
         answers = queue.Queue()
         _run(job, answers)
         verdict, rest = answers.get()
         if not verdict.get("keep"):
-            data = b"-" + rest
+            data = _ENDED + len(rest).to_bytes(8, "big") + rest
             while data:
                 data = data[os.write(its, data):]
             os._exit(0)
         _rest[:] = rest
-        os.write(its, _KEPT)
-        os.close(its)
+        try:
+            os.write(its, _KEPT)
+            os.close(its)
+        except OSError:
+            # The script has ended the process before, or closed the pipe: this one goes on alone.
+            pass
 
 
 def _start():
@@ -124,11 +161,12 @@ def _start():
     if os.fork():
         os.close(held)
         os.close(_fd)
-        os.read(alive, 1)
-        os._exit(0)
+        end = os.read(alive, 1)
+        # Without a word: all of them were killed.
+        os._exit(end[0] if end else 137)
     os.close(alive)
     sys.argv = ["script.py"]
-    _loop()
+    _loop(held)
     os._exit(0)
 
 

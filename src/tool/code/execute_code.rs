@@ -146,7 +146,7 @@ fn python(cx: &ToolCx) -> Result<PathBuf, ToolError> {
 }
 
 async fn start(keep: bool, exposed: &Exposed, cx: &ToolCx) -> Result<Child, ToolError> {
-    let (python, stub) = (python(cx)?, stub::source(&exposed.specs));
+    let (python, stub) = (python(cx)?, stub::source(&exposed.specs, &exposed.aliases()));
     let program = Program { python: &python, stub: &stub, keep };
     Child::start(program, cx).await.map_err(|e| ToolError::Tell(format!("the script could not be run: {e}")))
 }
@@ -230,8 +230,12 @@ fn conclude(finished: Finished, cx: &ToolCx) -> ToolOutput {
         if by_itself {
             approval.forget();
             report.notes.push(
-                "the calls that need an approval were not made, and the user was not asked: the script failed before"
-                    .into(),
+                match approval.was_approved() {
+                    true => "the calls that the user approved before were made; those that need another approval were not made, and \
+                             the user was not asked about them: the script failed before",
+                    false => "the calls that need an approval were not made, and the user was not asked: the script failed before",
+                }
+                .into(),
             );
         }
     }

@@ -59,8 +59,8 @@ impl Report {
                 "error",
                 ToolOutcome::Denied,
                 Some(format!(
-                    "stopped at `{call}`: the user was not shown this call, since the script behaved differently \
-                     when its calls were collected. What was done before it stays done"
+                    "stopped at `{call}`: the user was not shown this call, and the script makes other calls in each \
+                     run, so the user is not asked again. What was done before it stays done"
                 )),
             ),
         }

@@ -17,6 +17,7 @@ use super::child::{Child, SCRIPT};
 use super::inner::{CallForScript, InnerReply};
 use super::rpc::{Broken, Message, Reply, Run};
 use super::stub;
+use crate::files::drafts::draft;
 use crate::files::masks::OutputMask;
 use crate::foreign::Connections;
 use crate::shell::output::progress::Live;
@@ -71,6 +72,31 @@ impl Exposed {
         Self { specs: tools.iter().map(|tool| tool.spec()).collect(), tools }
     }
 
+    /// Other names of the tools, in small letters and digits alone, each for one tool.
+    pub(super) fn aliases(&self) -> Vec<(String, &'static str)> {
+        let key = |name: &str| -> String {
+            name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+        };
+        let mut all: Vec<(String, &'static str)> = Vec::new();
+        for tool in self.tools.iter().filter(|tool| tool.name() != "mcp_call") {
+            let info = tool.info();
+            // One that stands for several tools is none of them.
+            let only = |name: &&str| crate::aliases::ours(name).is_some_and(|ours| ours.len() == 1);
+            let theirs = crate::aliases::theirs(info.name).filter(only);
+            for name in [info.name].into_iter().chain(info.aliases.iter().copied()).chain(theirs) {
+                all.push((key(name), info.name));
+            }
+        }
+        // A name that two tools have means none of them, unless it is the name of one.
+        let clash = |alias: &str, name: &str| {
+            key(name) != alias && all.iter().any(|(other, of)| other == alias && *of != name)
+        };
+        let mut kept: Vec<_> = all.iter().filter(|(alias, name)| !clash(alias, name)).cloned().collect();
+        kept.sort();
+        kept.dedup();
+        kept
+    }
+
     /// True if this tool brings text of strangers.
     fn fetches(&self, tool: &str) -> bool {
         self.tools.iter().any(|t| t.name() == tool && t.touch() == Touch::Network)
@@ -118,6 +144,7 @@ pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exp
     child.mask = child.mask.take().or_else(|| OutputMask::of(code, cx));
     child.watch.attend(&cx.witness);
     let live = Arc::new(Live::masked(child.mask.clone(), cx));
+    cx.run.script.begin();
     child.out.begin(&mark, &live);
     child.err.begin(&mark, &live);
     let order = Run { run: code, name: SCRIPT, mark: &mark, keep };
@@ -327,6 +354,7 @@ async fn carry_out(id: u64, mut call: CallForScript, cx: &ToolCx) -> Answer {
             let what = format!("{} {}", row.verb, row.target);
             if approval.record(&tool, &args, waits) {
                 let exit = (row.verb == ToolVerb::Shell).then_some(0);
+                lay_over(&tool, &args, cx).await;
                 return answer(reply(true, String::new(), exit), Some(row));
             }
             let text = "this call was not among those that the user was shown".to_owned();
@@ -335,6 +363,18 @@ async fn carry_out(id: u64, mut call: CallForScript, cx: &ToolCx) -> Answer {
                 ..answer(reply(false, text, None), Some(row))
             }
         }
+    }
+}
+
+/// Lays what a recorded call would write over the files that later calls read. Where that is not possible they read what is
+/// there: the run after the answer makes other calls then, and those are asked about.
+async fn lay_over(tool: &str, args: &Value, cx: &ToolCx) {
+    let laid = match cx.run.script.drafts_to_write() {
+        Ok(drafts) => draft(tool, args, drafts, cx).await,
+        Err(e) => Err(ToolError::Tell(e.to_string())),
+    };
+    if let Err(error) = laid {
+        tracing::warn!(%error, tool, "what a call of a script would write is not known");
     }
 }
 

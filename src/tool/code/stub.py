@@ -143,6 +143,10 @@ class _Servers:
 def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(name)
+    # The names that other programs give to such a tool, however they are written.
+    meant = _ALIASES.get("".join(c for c in name.lower() if c.isalnum()))
+    if meant:
+        return globals()[meant]
 
     def missing(*_, **__):
         raise ToolError("scripts have no tool %r. There is: %s" % (name, ", ".join(_TOOLS)))

@@ -50,8 +50,8 @@ const TERMINAL: [&str; 3] = ["command", "timeout", "workdir"];
 const RESERVED: &[&str] =
     &["from", "import", "class", "def", "in", "is", "not", "and", "or", "if", "for", "global", "with"];
 
-/// The text of `tiller_tools.py` for these tools.
-pub(super) fn source(specs: &[ToolSpec]) -> String {
+/// The text of `tiller_tools.py` for these tools. `aliases`: other names of each, as direct calls are understood by.
+pub(super) fn source(specs: &[ToolSpec], aliases: &[(String, &str)]) -> String {
     let mut text = include_str!("stub.py").to_owned();
     let mut names = Vec::new();
     for spec in specs {
@@ -64,20 +64,24 @@ pub(super) fn source(specs: &[ToolSpec]) -> String {
         names.push(format!("{:?}", if servers { "mcp" } else { spec.name.as_str() }));
     }
     text.push_str(&format!("_TOOLS = [{}]\n", names.join(", ")));
+    let aliases: Vec<String> = aliases.iter().map(|(alias, name)| format!("{alias:?}: {name:?}")).collect();
+    text.push_str(&format!("_ALIASES = {{{}}}\n", aliases.join(", ")));
     text
 }
 
-/// One function. What is required comes first; the rest is given by name.
+/// One function. What is required comes first; the rest is given by name. Other names of parameters go to the tool, which
+/// knows them, so no parameter is required here.
 fn function(spec: &ToolSpec) -> String {
     let name = &spec.name;
     let names = parameters(spec);
     let required: Vec<&str> =
         spec.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let mut list: Vec<String> =
-        required.iter().filter(|n| names.contains(n)).map(|n| (*n).to_owned()).collect();
-    let optional: Vec<&&str> = names.iter().filter(|n| !required.contains(n)).collect();
-    list.extend(optional.iter().map(|n| format!("{n}=None")));
-    let given: Vec<String> = names.iter().map(|n| format!("{n:?}: {n}")).collect();
+    let optional = names.iter().filter(|n| !required.contains(n));
+    let all = required.iter().filter(|n| names.contains(n)).chain(optional);
+    let mut list: Vec<String> = all.map(|n| format!("{n}=None")).collect();
+    list.push("**_more".into());
+    let mut given: Vec<String> = names.iter().map(|n| format!("{n:?}: {n}")).collect();
+    given.push("**_more".into());
     let call = format!("_call({name:?}, {{{}}})", given.join(", "));
     let call = if StubKind::of(name) == StubKind::Numbered { format!("_plain({call})") } else { call };
     let doc = spec.description.lines().next().unwrap_or_default().replace(['"', '\\'], "'");

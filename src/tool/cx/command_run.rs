@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::code::ScriptApproval;
+use crate::files::Drafts;
 use crate::shell::BlockedLog;
 
 /// How the command of a call is confined.
@@ -28,6 +29,8 @@ pub struct CommandRun {
     pub variables: Vec<(String, String)>,
     /// The approval of the calls that its script makes.
     pub script: Arc<ScriptApproval>,
+    /// What its script's calls that wait would write: laid over the files that it reads.
+    pub drafts: Option<Arc<Drafts>>,
     /// What the sandbox refused to commands of the call that failed.
     pub refused: BlockedLog,
     /// What else the audit says of the call.
@@ -49,12 +52,18 @@ impl CommandRun {
         Self { profile: CommandProfile::Read, variables, ..Self::default() }
     }
 
+    /// The run of a call that a script makes: it reads these drafts over the files.
+    pub fn over(drafts: Option<Arc<Drafts>>) -> Self {
+        Self { drafts, ..Self::default() }
+    }
+
     /// Another run of the same call, in this profile.
     #[must_use]
     pub fn again(&self, profile: CommandProfile) -> Self {
         Self {
             profile,
             script: Arc::clone(&self.script),
+            drafts: self.drafts.clone(),
             refused: self.refused.clone(),
             notes: Arc::clone(&self.notes),
             ..Self::default()

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use tiller_protocol::mask::Secret;
 
 use super::command_run::CommandProfile;
-use crate::shell::{Confiner, Confiners, Elsewhere};
+use crate::shell::{Confiner, Confiners, Elsewhere, SeenTmp, SessionTmp};
 
 /// Says why a path (absolute, links resolved) may not be written in any profile; `None` when it may.
 pub type Protected = Arc<dyn Fn(&Path) -> Option<String> + Send + Sync>;
@@ -43,6 +43,8 @@ pub struct Workspace {
     pub(crate) confiners: Confiners,
     /// Where commands run instead of on this machine.
     pub(crate) terminal: Option<Arc<dyn Elsewhere>>,
+    /// The `/tmp` of the session; `None`: that of the machine.
+    tmp: Option<SessionTmp>,
     /// What `Tool::access` declared, by call: the run may touch nothing else.
     pub(crate) declared: crate::files::path::declared::DeclaredPaths,
     /// The journal of change sets while they are published; `None`: there is no journal.
@@ -83,6 +85,7 @@ impl Workspace {
             secret: Arc::new(|_| None),
             confiners: Confiners::default(),
             terminal: None,
+            tmp: None,
             declared: crate::files::path::declared::DeclaredPaths::default(),
             publishes: None,
             seen: Mutex::new(HashMap::new()),
@@ -143,6 +146,40 @@ impl Workspace {
     pub fn confine(mut self, confiners: Confiners) -> Self {
         self.confiners = confiners;
         self
+    }
+
+    /// Sets the `/tmp` that commands see.
+    #[must_use]
+    pub fn tmp(mut self, tmp: Option<SessionTmp>) -> Self {
+        self.tmp = tmp;
+        self
+    }
+
+    /// What the commands of a call see below `/tmp`. `None`: what is there.
+    pub(crate) fn seen_tmp(&self, cx: &crate::ToolCx) -> Option<SeenTmp> {
+        let tmp = self.tmp.as_ref().filter(|_| self.terminal.is_none())?;
+        let mut seen = tmp.seen(&self.root, &cx.child_env)?;
+        // Tiller's own, which only file tools see.
+        seen.shown
+            .extend([&cx.folders.spill, &cx.folders.plans].into_iter().filter_map(|p| p.canonicalize().ok()));
+        Some(seen)
+    }
+
+    /// The path by which commands know a file that lies in the session's folder for temporary files.
+    pub(crate) fn tmp_name(&self, path: &Path) -> Option<PathBuf> {
+        self.tmp.as_ref().filter(|_| self.terminal.is_none())?.named(path)
+    }
+
+    /// Where a file lies that a call names by `path` (absolute, links resolved): the session's `/tmp` is a folder of its own.
+    pub fn lies(&self, path: &Path, env: &[(String, String)]) -> PathBuf {
+        let tmp = self.tmp.as_ref().filter(|_| self.terminal.is_none() && SeenTmp::concerns(path));
+        let seen = tmp.and_then(|tmp| tmp.seen(&self.root, env));
+        seen.and_then(|seen| seen.lies(path)).unwrap_or_else(|| path.to_owned())
+    }
+
+    /// A rule about a path, by its spelling here or by that of the session's `/tmp`.
+    fn by_either(&self, rule: &Unreadable, path: &Path) -> Option<String> {
+        rule(path).or_else(|| rule(&self.tmp_name(path)?))
     }
 
     /// Runs commands at this terminal; `None`: on this machine. Elsewhere this machine's kernel confines nothing.
@@ -211,6 +248,7 @@ impl Workspace {
         self.publishes = other.publishes.clone();
         self.confiners = other.confiners.apart();
         self.terminal = other.terminal.clone();
+        self.tmp = other.tmp.clone();
         self.mask(Arc::clone(&other.secrets))
     }
 
@@ -243,12 +281,17 @@ impl Workspace {
     /// As [`Self::unreadable`], to be used on another thread.
     pub fn forbidden(&self) -> Unreadable {
         let (unreadable, secret) = (Arc::clone(&self.unreadable), Arc::clone(&self.secret));
-        Arc::new(move |path| unreadable(path).or_else(|| secret_by(&secret, path)))
+        let tmp = self.tmp.clone().filter(|_| self.terminal.is_none());
+        Arc::new(move |path| {
+            let named = tmp.as_ref().and_then(|tmp| tmp.named(path));
+            let rule = unreadable(path).or_else(|| unreadable(&named?));
+            rule.or_else(|| secret_by(&secret, path))
+        })
     }
 
     /// The rule by which `path` (absolute) is not read unless a call names it, in words. Follows links.
     pub fn unreadable(&self, path: &Path) -> Option<String> {
-        (self.unreadable)(path).or_else(|| secret_by(&self.secret, path))
+        self.by_either(&self.unreadable, path).or_else(|| secret_by(&self.secret, path))
     }
 
     /// The path to open for a reader that no call was judged for, such as a mention: `path` (absolute) with its links
@@ -262,7 +305,15 @@ impl Workspace {
             None => Ok(()),
         };
         denied(path)?;
-        let real = path.canonicalize().map_err(|e| e.to_string())?;
+        // In the session's `/tmp` a link is resolved as commands see it; what is not there is the machine's.
+        let lies = self.lies(path, &[]);
+        let real = match lies == path {
+            true => path.canonicalize().map_err(|e| e.to_string())?,
+            false => match lies.canonicalize().ok().filter(|real| self.tmp_name(real).is_some()) {
+                Some(real) => real,
+                None => path.canonicalize().map_err(|e| e.to_string())?,
+            },
+        };
         denied(&real)?;
         Ok(real)
     }
@@ -270,7 +321,8 @@ impl Workspace {
     /// The rule by which a reader of a whole folder skips `path`, in words. `path` is absolute and has no links;
     /// `named`: the call names this folder, and was judged for it.
     pub(crate) fn skipped(&self, path: &Path, named: &Path) -> Option<String> {
-        (self.unreadable)(path).or_else(|| (self.secret)(path).filter(|_| (self.secret)(named).is_none()))
+        let secret = || (self.secret)(path).filter(|_| (self.secret)(named).is_none());
+        self.by_either(&self.unreadable, path).or_else(secret)
     }
 }
 

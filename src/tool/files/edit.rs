@@ -102,7 +102,7 @@ fn existing(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
     if place.exists {
         Ok(place)
     } else {
-        tell(format!("{raw} does not exist; use write_file to create files"))
+        tell(format!("{raw} does not exist; use write_file to create files{}", place.hidden_note()))
     }
 }
 

@@ -94,7 +94,11 @@ fn list(place: &Place, all: bool, cx: &ToolCx) -> Result<ToolOutput, ToolError> 
     let dir = beneath::open_dir(place, cx).map_err(|e| {
         // The same words stand for a file in the middle of a path; here it is its end.
         let file = std::fs::metadata(&place.path).is_ok_and(|m| m.is_file());
-        if file { ToolError::Tell(format!("{} is a file; use read_file", place.name)) } else { e }
+        match (file, &place.hidden) {
+            (true, _) => ToolError::Tell(format!("{} is a file; use read_file", place.name)),
+            (_, Some(_)) => ToolError::Tell(format!("{} does not exist{}", place.name, place.hidden_note())),
+            _ => e,
+        }
     })?;
     let names = beneath::names(&dir, NAMES)?;
     let shown = (!all).then(|| not_ignored(&place.path));

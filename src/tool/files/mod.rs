@@ -7,11 +7,13 @@
 //! | `change` | changes: finding the place, writing, publishing, taking back; what an agent knows of files |
 //! | `masks` | secrets that agents see as masks, and their way back into files |
 //! | `patch` | the format of patches |
+//! | `drafts` | what calls would write that wait for an approval |
 //!
 //! All paths are resolved in `path` and opened in `path::beneath`; all changes go through `change::commit`.
 
 pub(crate) mod change;
 mod content;
+pub(crate) mod drafts;
 mod edit;
 mod hits;
 mod list;
@@ -31,6 +33,7 @@ pub use content::encoding::{ReadableText, comparable, decoded, readable};
 pub(crate) use content::encoding::{legacy_of, lossy};
 pub(crate) use content::image::parts as image_parts;
 pub use content::image::{attachable as attachable_image, info as image_info};
+pub use drafts::Drafts;
 pub use edit::EditFile;
 pub use list::ListDir;
 pub use masks::masked_part;

@@ -199,7 +199,7 @@ fn describe(place: &Place, head: &[u8], size: u64) -> String {
 
 /// A missing file, with names in its folder that are like it.
 fn missing(place: &Place, cx: &ToolCx) -> String {
-    let mut said = format!("{} does not exist", place.name);
+    let mut said = format!("{} does not exist{}", place.name, place.hidden_note());
     let Some(leaf) = place.path.file_name() else { return said };
     let leaf = leaf.to_string_lossy().to_lowercase();
     // Names outside of the workspace are shown only where reading is allowed.

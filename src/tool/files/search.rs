@@ -18,6 +18,7 @@ use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSp
 
 use super::hits::{Hits, MatchSink};
 use crate::files::content::encoding::Text;
+use crate::files::drafts::Drafted;
 use crate::files::path::beneath;
 use crate::files::path::{Place, declare, resolve, show};
 use crate::files::read::HELD;
@@ -113,7 +114,7 @@ fn search(args: &Args, place: &Place, cx: &ToolCx) -> Result<ToolOutput, ToolErr
         return Err(ToolError::Tell("give a pattern, a glob, or both".into()));
     }
     if !place.exists {
-        return Err(ToolError::Tell(format!("{} does not exist", place.name)));
+        return Err(ToolError::Tell(format!("{} does not exist{}", place.name, place.hidden_note())));
     }
     let walk = SearchWalk { place, wanted, all: args.all, cx, denied: std::cell::Cell::new(0) };
     match pattern {
@@ -185,24 +186,60 @@ impl SearchWalk<'_> {
             return None;
         }
         let rel = entry.path().strip_prefix(root).ok()?.to_owned();
-        let shown = match entry.path().strip_prefix(&self.cx.workspace.root) {
-            Ok(inside) => inside,
-            Err(_) => entry.path(),
+        let named = match rel.as_os_str().is_empty() {
+            true => self.place.named.clone(),
+            false => self.place.named.join(&rel),
         };
-        // A glob is meant from the searched folder or from the workspace.
-        let hit = |g: &GlobSet| {
-            g.is_match(&rel)
-                || g.is_match(shown)
-                || (rel.as_os_str().is_empty() && g.is_match(entry.file_name()))
-        };
-        if self.wanted.as_ref().is_some_and(|g| !hit(g)) {
+        // As a script would have written it, it is looked at after this walk.
+        let drafts = self.cx.run.drafts.as_ref();
+        if drafts.is_some_and(|drafts| drafts.seen(&named) != Drafted::Same) {
             return None;
         }
+        let name = self.wants_named(&named)?;
         if self.cx.workspace.skipped(entry.path(), root).is_some() {
             self.denied.set(self.denied.get() + 1);
             return None;
         }
-        Some((rel, visible(&show(shown)).replace('\n', "\u{240a}")))
+        Some((rel, name))
+    }
+
+    /// The name to show of a file (absolute, as commands know it), if the glob is for it.
+    fn wants_named(&self, named: &Path) -> Option<String> {
+        let rel = named.strip_prefix(&self.place.named).ok()?;
+        let shown = named.strip_prefix(&self.cx.workspace.root).unwrap_or(named);
+        // A glob is meant from the searched folder or from the workspace.
+        let hit = |g: &GlobSet| {
+            g.is_match(rel)
+                || g.is_match(shown)
+                || (rel.as_os_str().is_empty() && named.file_name().is_some_and(|name| g.is_match(name)))
+        };
+        if self.wanted.as_ref().is_some_and(|g| !hit(g)) {
+            return None;
+        }
+        Some(visible(&show(shown)).replace('\n', "\u{240a}"))
+    }
+
+    /// Calls `each` with the files that a script would have written below the searched place: their content, and the name to
+    /// show.
+    fn each_draft(&self, mut each: impl FnMut(PathBuf, &str) -> bool) {
+        let Some(drafts) = &self.cx.run.drafts else { return };
+        for named in drafts.below(&self.place.named) {
+            let Some(name) = self.wants_named(&named) else { continue };
+            if self.cx.workspace.skipped(&named, &self.place.named).is_some() {
+                self.denied.set(self.denied.get() + 1);
+                continue;
+            }
+            let Drafted::File(content) = drafts.seen(&named) else { continue };
+            if !each(content, &name) {
+                return;
+            }
+        }
+    }
+
+    /// Whether a script would have made the searched folder.
+    fn is_drafted(&self) -> bool {
+        let drafts = self.cx.run.drafts.as_ref();
+        drafts.is_some_and(|drafts| drafts.seen(&self.place.named) == Drafted::Folder)
     }
 }
 
@@ -211,15 +248,23 @@ fn grep(pattern: &str, args: &Args, walk: &SearchWalk<'_>) -> Result<ToolOutput,
     let matcher = matcher(pattern, args.ignore_case)?;
     let mut searcher = searcher(args.context.unwrap_or(0).min(20));
     let mut hits = Hits::new(cx.limits.output_bytes);
-    if walk.place.path.is_dir() {
-        let dir = beneath::open_dir(walk.place, cx)?;
-        walk.each(|rel, name| {
-            // A file that cannot be opened (gone, not ours, swapped for a link) is passed over.
-            if let Ok(opened) = beneath::open_regular(dir.as_fd(), rel, name) {
-                one(&mut searcher, &matcher, opened.file, name, &mut hits, cx);
+    if walk.place.path.is_dir() || walk.is_drafted() {
+        if walk.place.path.is_dir() {
+            let dir = beneath::open_dir(walk.place, cx)?;
+            walk.each(|rel, name| {
+                // A file that cannot be opened (gone, not ours, swapped for a link) is passed over.
+                if let Ok(opened) = beneath::open_regular(dir.as_fd(), rel, name) {
+                    one(&mut searcher, &matcher, opened.file, name, &mut hits, cx);
+                }
+                !hits.full()
+            })?;
+        }
+        walk.each_draft(|content, name| {
+            if let Ok(file) = std::fs::File::open(content) {
+                one(&mut searcher, &matcher, file, name, &mut hits, cx);
             }
             !hits.full()
-        })?;
+        });
     } else {
         let opened = beneath::open_file(walk.place, cx)?;
         let name = &walk.place.name;
@@ -299,24 +344,31 @@ fn searcher(context: usize) -> Searcher {
 fn list(walk: &SearchWalk<'_>) -> Result<ToolOutput, ToolError> {
     let mut names = Vec::new();
     let mut more = false;
-    let dir = if walk.place.path.is_dir() {
+    let is_folder = walk.place.path.is_dir();
+    let dir = if is_folder {
         Some(beneath::open_dir(walk.place, walk.cx)?)
     } else {
-        // Refuses what is no file, and what was not judged.
-        beneath::open_file(walk.place, walk.cx)?;
+        if !walk.is_drafted() {
+            // Refuses what is no file, and what was not judged.
+            beneath::open_file(walk.place, walk.cx)?;
+        }
         None
     };
-    walk.each(|rel, name| {
-        // The walk goes by names; what is shown must really lie beneath the folder.
-        let there = dir.as_ref().is_none_or(|d| beneath::is_there(d, rel));
-        if there {
-            more = names.len() == FILES;
-            if !more {
-                names.push(name.to_owned());
-            }
+    let mut add = |name: &str| {
+        more = names.len() == FILES;
+        if !more {
+            names.push(name.to_owned());
         }
         !more
-    })?;
+    };
+    if is_folder || !walk.is_drafted() {
+        walk.each(|rel, name| {
+            // The walk goes by names; what is shown must really lie beneath the folder.
+            let there = dir.as_ref().is_none_or(|d| beneath::is_there(d, rel));
+            !there || add(name)
+        })?;
+    }
+    walk.each_draft(|_, name| add(name));
     let words = match names.len() {
         0 => "no file".into(),
         1 => "1 file".into(),

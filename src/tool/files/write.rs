@@ -90,6 +90,11 @@ impl Tool for WriteFile {
     }
 }
 
+/// The change that a call would make, without a look at what the agent knows.
+pub(super) fn planned(args: &Value, cx: &ToolCx) -> Result<Option<Edit>, ToolError> {
+    Ok(plan(&schema::read(args)?, cx, false)?.map(|(edit, _)| edit))
+}
+
 /// `None`: it is so already.
 fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Option<(Edit, String)>, ToolError> {
     let place = to_write(&args.path, cx)?;

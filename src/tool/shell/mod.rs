@@ -43,7 +43,8 @@ pub use confined::watch::{CommandMark, CommandWatch, DELETIONS, Deletion, Deleti
 pub use confined::witness::{FileMark, Left, PathBefore, Whose, Witness};
 pub use elsewhere::{Elsewhere, ProcessThere, Terminals};
 pub use hosted::{Host, HostedProgram, HostedTerminal, Resizer, find_program};
-pub use local::{Local, own_folder};
+pub(crate) use local::SeenTmp;
+pub use local::{Local, SessionTmp, ShownInTmp, TmpFolder, own_folder};
 pub use output::leftover::Leftover;
 pub use pool::ShellPool;
 pub use process::Process;

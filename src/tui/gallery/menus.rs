@@ -70,6 +70,7 @@ pub(super) fn tested(s: &mut Stage, open: &[&str]) {
     });
     s.state(StateEvent::SandboxTested {
         sandbox: Box::new(SandboxState {
+            tmp: None,
             scope: SandboxScope::Auto,
             origin: "built in".into(),
             method: Some("Landlock and seccomp".into()),

@@ -32,6 +32,99 @@ async fn what_a_script_leaves_running_ends_with_it() {
     assert!(b.cx.state.shells.survivors().is_empty());
 }
 
+/// Whichever way a script ends its process, its end is known at once, named or not, and the next script runs.
+#[tokio::test]
+async fn a_script_that_ends_its_process_is_over_at_once() {
+    const WAIT: &str = "import time\ntime.sleep(3000)\n";
+    let ways = [
+        ("kill -9", format!("import os\nprint('begun', flush=True)\nos.kill(os.getpid(), 9)\n{WAIT}"), 137),
+        ("_exit", format!("import os\nprint('begun', flush=True)\nos._exit(3)\n{WAIT}"), 3),
+        ("abort", format!("import os\nprint('begun', flush=True)\nos.abort()\n{WAIT}"), 134),
+        ("segfault", format!("import ctypes\nprint('begun', flush=True)\nctypes.string_at(0)\n{WAIT}"), 139),
+        (
+            "exec",
+            "import os\nprint('begun', flush=True)\nos.execv('/bin/sh', ['sh', '-c', 'exit 4'])\n".into(),
+            4,
+        ),
+        (
+            "a thread",
+            format!(
+                "import os, threading\nprint('begun', flush=True)\nthreading.Timer(0.1, os._exit, [5]).start()\n{WAIT}"
+            ),
+            5,
+        ),
+        (
+            "with a child that holds its pipes",
+            format!(
+                "import os, time\nprint('begun', flush=True)\nif os.fork() == 0:\n    time.sleep(3000)\nos._exit(6)\n{WAIT}"
+            ),
+            6,
+        ),
+        (
+            "with its descriptors closed",
+            format!(
+                "import os\nprint('begun', flush=True)\nos.closerange(3, 200)\nos.kill(os.getpid(), 9)\n{WAIT}"
+            ),
+            137,
+        ),
+    ];
+    for (way, code, exit) in ways {
+        for session in [None, Some("s")] {
+            // Far above the time that it takes, far below the limit of a script.
+            let Some(b) = bench() else { return };
+            let began = std::time::Instant::now();
+            let args = |code: &str| match session {
+                None => json!({"code": code}),
+                Some(name) => json!({"code": code, "session": name}),
+            };
+            b.call(&ExecuteCode, args("n = 1\n")).await.unwrap();
+            let out = b.call(&ExecuteCode, args(&code)).await.unwrap();
+            let text = text_of(&out.content);
+            assert_eq!(out.outcome, ToolOutcome::Error, "{way}, {session:?}: {text}");
+            assert!(text.contains(&format!("ended with exit code {exit}")), "{way}, {session:?}: {text}");
+            assert_eq!(output(&text).trim(), "begun", "{way}, {session:?}: {text}");
+            assert_eq!(session.is_some(), text.contains("its variables are lost"), "{way}: {text}");
+            let out = b.call(&ExecuteCode, args("print('next')\n")).await.unwrap();
+            assert_eq!(output(&text_of(&out.content)).trim(), "next", "{way}, {session:?}");
+            assert!(began.elapsed() < Duration::from_secs(300), "{way}, {session:?}: it was waited for");
+            assert_eq!(b.cx.state.shells.shutdown().await, 0, "{way}, {session:?}");
+        }
+    }
+}
+
+/// The processes above a script are not what keeps its session from ending.
+#[tokio::test]
+async fn a_script_that_kills_what_runs_it_ends_its_session() {
+    for (way, code) in [
+        ("its parent", "import os\nos.kill(os.getppid(), 9)\nprint('alone')\n"),
+        ("both", "import os\nos.kill(os.getppid(), 9)\nos.kill(os.getpid(), 9)\n"),
+        ("its group", "import os\nos.killpg(0, 9)\n"),
+    ] {
+        let Some(b) = bench() else { return };
+        let args = |code: &str| json!({"code": code, "session": "s"});
+        let out = b.call(&ExecuteCode, args(code)).await.unwrap();
+        let want = if way == "its parent" { ToolOutcome::Ok } else { ToolOutcome::Error };
+        assert_eq!(out.outcome, want, "{way}: {}", text_of(&out.content));
+        let out = b.call(&ExecuteCode, args("print('next')\n")).await.unwrap();
+        assert_eq!(output(&text_of(&out.content)).trim(), "next", "{way}");
+    }
+}
+
+/// A run that is collected leaves a child behind: the session goes on.
+#[tokio::test]
+async fn a_collecting_run_with_a_child_that_stays_keeps_its_session() {
+    let Some(b) = bench() else { return };
+    *lock(&b.ports.asking) = vec!["write_file"];
+    let args = |code: &str| json!({"code": code, "session": "s"});
+    b.call(&ExecuteCode, args("n = 7\n")).await.unwrap();
+    let code = "import os, time\nfrom tiller_tools import write_file\nif os.fork() == 0:\n    time.sleep(3000)\nwrite_file('a.txt', 'x')\n";
+    b.call(&ExecuteCode, args(code)).await.unwrap();
+    assert!(b.cx.run.script.waits());
+    b.cx.run.script.forget();
+    let out = b.call(&ExecuteCode, args("print(n)\n")).await.unwrap();
+    assert_eq!(output(&text_of(&out.content)).trim(), "7");
+}
+
 #[tokio::test]
 async fn a_flood_of_output_is_cut_with_a_marker() {
     let Some(b) = bench() else { return };

@@ -33,6 +33,25 @@ async fn a_script_calls_tools_and_only_what_it_prints_comes_back() {
     assert_eq!(crate::Tool::target(&ExecuteCode, &json!({"code": code})), "Sum of all numbers");
 }
 
+/// The names that direct calls are understood by are understood in scripts.
+#[tokio::test]
+async fn other_names_of_tools_and_parameters_are_understood() {
+    let Some(b) = bench() else { return };
+    b.file("f.txt", "line\n");
+    let code = "import tiller_tools\nfrom tiller_tools import read, Read, cat, ReadFile, read_file, write, Bash, grep, apply_patch\n\
+                for f in (read, Read, cat, ReadFile, tiller_tools.READ_FILE, read_file):\n    assert f('f.txt') == 'line\\n', f\n    assert f(file_path='f.txt') == 'line\\n', f\n\
+                assert read_file(path='f.txt', offset=1) == 'line\\n'\n\
+                write(file_path='o.txt', contents='x')\nassert read('o.txt').strip() == 'x'\n\
+                assert Bash('exit 3').exit_code == 3\nassert 'f.txt' in grep('line')\n\
+                try:\n    read_file(paht='f.txt')\nexcept tiller_tools.ToolError as error:\n    print('paht' in str(error))\n\
+                try:\n    tiller_tools.edit('x')\nexcept tiller_tools.ToolError as error:\n    print(error)\n";
+    let (outcome, text) = said(&b, code).await;
+    assert_eq!(outcome, ToolOutcome::Ok, "{text}");
+    let lines: Vec<&str> = output(&text).lines().collect();
+    assert_eq!(lines[0], "True", "{text}");
+    assert!(lines[1].starts_with("scripts have no tool 'edit'"), "{text}");
+}
+
 #[tokio::test]
 async fn threads_share_the_connection() {
     let Some(b) = bench() else { return };
@@ -115,7 +134,7 @@ async fn a_session_keeps_variables_and_each_other_run_is_fresh() {
 fn the_stub_speaks_to_a_socket_too() {
     let Some(b) = bench() else { return };
     let specs = [crate::Tool::spec(&crate::files::ReadFile)];
-    b.file("tiller_tools.py", super::super::stub::source(&specs));
+    b.file("tiller_tools.py", super::super::stub::source(&specs, &[]));
     let socket = b.root.join("s");
     let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let child =

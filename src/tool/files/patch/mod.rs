@@ -139,10 +139,15 @@ fn places(sections: &[Section], cx: &ToolCx) -> Result<Vec<Place>, ToolError> {
         }
     }
     let mut seen = HashSet::new();
-    match places.iter().find(|p| !seen.insert(p.path.clone())) {
+    match places.iter().find(|p| !seen.insert(p.named.clone())) {
         Some(twice) => tell(format!("{} appears twice; put all its hunks into one section", twice.name)),
         None => Ok(places),
     }
+}
+
+/// The changes that a call would make, without a look at what the agent knows.
+pub(super) fn planned(args: &Value, cx: &ToolCx) -> Result<Vec<Edit>, ToolError> {
+    plan(&schema::read(args)?, cx, false)
 }
 
 /// Works everything out; changes nothing.
@@ -197,7 +202,7 @@ fn absent(path: &str, cx: &ToolCx) -> Result<Place, ToolError> {
 fn known(path: &str, cx: &ToolCx, check: bool) -> Result<(Place, Current), ToolError> {
     let place = to_write(path, cx)?;
     if !place.exists {
-        return tell(format!("{path} does not exist; nothing was changed"));
+        return tell(format!("{path} does not exist; nothing was changed{}", place.hidden_note()));
     }
     let current = current(&place, cx)?;
     if check {

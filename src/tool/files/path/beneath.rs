@@ -131,8 +131,10 @@ pub(crate) fn say(e: Errno, name: &str) -> ToolError {
 /// The folder to start from, and the way from there.
 fn base(place: &Place, cx: &ToolCx) -> Result<(OwnedFd, PathBuf), ToolError> {
     let (dir, prefix) = match place.zone {
-        Zone::Inside => (cx.workspace.dir.try_clone(), cx.workspace.root.as_path()),
-        Zone::Outside | Zone::Spill => (File::open("/").map(OwnedFd::from), Path::new("/")),
+        Zone::Inside if place.path == place.named => {
+            (cx.workspace.dir.try_clone(), cx.workspace.root.as_path())
+        }
+        Zone::Inside | Zone::Outside | Zone::Spill => (File::open("/").map(OwnedFd::from), Path::new("/")),
     };
     let dir = dir.map_err(|e| ToolError::Tell(format!("{}: {e}", place.name)))?;
     let rel = place.path.strip_prefix(prefix).unwrap_or(&place.path);

@@ -4,6 +4,7 @@
 
 pub(crate) mod beneath;
 pub(crate) mod declared;
+mod view;
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 use tiller_protocol::{Access, names};
 
+use self::view::{Seen, View};
 use crate::{ToolCx, ToolError};
 
 /// Links in one path; the kernel's own limit.
@@ -34,8 +36,11 @@ pub(crate) enum Zone {
 /// A resolved path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Absolute; no component was a link when it was resolved.
+    /// What is opened: absolute; no component was a link when it was resolved.
     pub path: PathBuf,
+    /// The same as commands and rules know it, which is another path in the session's `/tmp`, and where a script would have
+    /// written.
+    pub named: PathBuf,
     pub zone: Zone,
     pub exists: bool,
     /// The first link on the way, as it was written.
@@ -44,6 +49,8 @@ pub(crate) struct Place {
     pub leaf_link: bool,
     /// As the model and the person know it: relative inside the workspace.
     pub name: String,
+    /// The session's folder, for a path of its `/tmp` that exists in the machine's own `/tmp` only.
+    pub hidden: Option<PathBuf>,
 }
 
 impl Place {
@@ -56,13 +63,23 @@ impl Place {
         match self.zone {
             // The agent's own outputs.
             Zone::Spill => Access::Free,
-            _ => Access::Read { path: names::written(&self.path), inside: self.inside() },
+            _ => Access::Read { path: names::written(&self.named), inside: self.inside() },
         }
     }
 
     /// What changing it needs.
     pub(crate) fn writes(&self) -> Access {
-        Access::Write { path: names::written(&self.path), inside: self.inside() }
+        Access::Write { path: names::written(&self.named), inside: self.inside() }
+    }
+
+    /// Says why a file that is there is not found; empty where that is not so.
+    pub(crate) fn hidden_note(&self) -> String {
+        let Some(folder) = &self.hidden else { return String::new() };
+        format!(
+            ". The sandbox hides it: a file of this name lies in the machine's own /tmp, and this session has a /tmp of its own. \
+             Ask the user to copy it into the workspace or to {}",
+            folder.display()
+        )
     }
 }
 
@@ -76,24 +93,42 @@ pub(crate) fn resolve(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
     check_spelling(raw)?;
     let root = &cx.workspace.root;
     let given = &names::path(raw);
-    let mut walk =
-        Walk { at: if given.is_absolute() { "/".into() } else { root.clone() }, ..Walk::default() };
+    let mut walk = Walk {
+        view: View::new(cx),
+        at: if given.is_absolute() { "/".into() } else { root.clone() },
+        rest: VecDeque::new(),
+        links: 0,
+        exists: false,
+        link: None,
+        leaf_link: false,
+    };
     walk.push_front(given);
     walk.run(raw)?;
-    let Walk { at: path, exists, link, leaf_link, .. } = walk;
-    let zone = if path.starts_with(root) {
+    let Walk { view, at: named, exists, link, leaf_link, .. } = walk;
+    // By its one name, whichever way it was named.
+    let named = cx.workspace.tmp_name(&named).unwrap_or(named);
+    let (path, drafted) = match view.seen(&named) {
+        Seen::At(path) => (path, false),
+        Seen::Same => (named.clone(), false),
+        // Never the machine's own `/tmp`.
+        Seen::Folder | Seen::Gone => (view.lies(&named), view.drafts(&named)),
+    };
+    // A folder that only leads to what is shown has nothing of its own.
+    let exists = exists && (drafted || path == named || path.symlink_metadata().is_ok());
+    let hidden = if exists { None } else { view.hides(&named) };
+    let zone = if named.starts_with(root) {
         Zone::Inside
-    } else if cx.folders.spill.canonicalize().is_ok_and(|spill| path.starts_with(spill)) {
+    } else if cx.folders.spill.canonicalize().is_ok_and(|spill| named.starts_with(spill)) {
         Zone::Spill
     } else {
         Zone::Outside
     };
-    let name = match path.strip_prefix(root) {
+    let name = match named.strip_prefix(root) {
         Ok(rel) if rel.as_os_str().is_empty() => ".".into(),
         Ok(rel) => names::written(rel),
-        Err(_) => names::written(&path),
+        Err(_) => names::written(&named),
     };
-    Ok(Place { path, zone, exists, link, leaf_link, name })
+    Ok(Place { path, named, zone, exists, link, leaf_link, name, hidden })
 }
 
 fn check_spelling(raw: &str) -> Result<(), ToolError> {
@@ -113,8 +148,8 @@ fn check_spelling(raw: &str) -> Result<(), ToolError> {
 }
 
 /// Follows a path component by component, as the kernel would.
-#[derive(Default)]
-struct Walk {
+struct Walk<'a> {
+    view: View<'a>,
     at: PathBuf,
     rest: VecDeque<Step>,
     links: usize,
@@ -129,7 +164,7 @@ enum Step {
     Down(OsString),
 }
 
-impl Walk {
+impl Walk<'_> {
     fn push_front(&mut self, path: &Path) {
         for part in path.components().rev() {
             self.rest.push_front(match part {
@@ -162,13 +197,26 @@ impl Walk {
             self.at = next;
             return Ok(());
         }
-        match next.symlink_metadata() {
+        let lies = match self.view.seen(&next) {
+            Seen::Folder => {
+                self.at = next;
+                return Ok(());
+            }
+            Seen::Gone => {
+                self.exists = false;
+                self.at = next;
+                return Ok(());
+            }
+            Seen::Same => next.clone(),
+            Seen::At(path) => path,
+        };
+        match lies.symlink_metadata() {
             Ok(meta) if meta.is_symlink() => {
                 self.links += 1;
                 if self.links > LINKS {
                     return tell(format!("{raw}: too many links"));
                 }
-                let target = std::fs::read_link(&next).map_err(|e| ToolError::Tell(format!("{raw}: {e}")))?;
+                let target = std::fs::read_link(&lies).map_err(|e| ToolError::Tell(format!("{raw}: {e}")))?;
                 if self.link.is_none() {
                     self.link = Some(next);
                 }
@@ -203,7 +251,7 @@ pub(crate) fn to_write(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
             return tell(format!(
                 "{raw} goes through the link {at} to {}, outside the workspace; nothing is written through \
                  such links. Use the real path if this is intended.",
-                place.path.display()
+                place.named.display()
             ));
         }
         if place.leaf_link && !place.exists {
@@ -222,7 +270,8 @@ pub(crate) fn to_write(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
             u32::from(odd)
         ));
     }
-    if let Some(why) = (cx.workspace.protected)(&place.path) {
+    let protected = |path: &Path| (cx.workspace.protected)(path);
+    if let Some(why) = protected(&place.named).or_else(|| protected(&place.path)) {
         return tell(format!("{raw} is protected: {why}. No tool may write it, in any mode."));
     }
     if let Some(mode) = read_only(&place) {
@@ -252,12 +301,12 @@ fn hidden(c: char) -> bool {
 
 /// Remembers what the call was judged for.
 pub(crate) fn declare(cx: &ToolCx, places: &[&Place]) {
-    cx.workspace.declared.declare(&cx.call_id, places.iter().map(|p| p.path.clone()).collect());
+    cx.workspace.declared.declare(&cx.call_id, places.iter().map(|p| p.named.clone()).collect());
 }
 
 /// Refuses a place that the call was not judged for: something was swapped meanwhile.
 pub(crate) fn check_declared(place: &Place, cx: &ToolCx) -> Result<(), ToolError> {
-    let ok = match cx.workspace.declared.holds(&cx.call_id, &place.path) {
+    let ok = match cx.workspace.declared.holds(&cx.call_id, &place.named) {
         Some(held) => held,
         None => place.zone != Zone::Outside,
     };
@@ -285,3 +334,7 @@ pub(crate) fn show(path: &Path) -> String {
 #[cfg(test)]
 #[path = "swap_tests.rs"]
 mod swap_tests;
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod view_tests;

@@ -11,6 +11,10 @@ pub mod own_folder;
 mod report;
 mod run;
 mod steering;
+mod tmp_folder;
+
+pub(crate) use tmp_folder::SeenTmp;
+pub use tmp_folder::{SessionTmp, ShownInTmp, TmpFolder};
 
 use std::io::Write;
 use std::os::fd::OwnedFd;

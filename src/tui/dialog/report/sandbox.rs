@@ -105,6 +105,15 @@ fn rows(s: &SandboxState) -> Vec<Item> {
     let mut all = vec![fact("Method", method)];
     all.extend(commands(s).into_iter().map(|(name, words)| fact(name, words.into())));
     all.push(fact("Network", network(s)));
+    all.extend(s.tmp.iter().map(|folder| {
+        let mounts = s.method.as_deref().is_some_and(|method| method.contains("bubblewrap"));
+        let what = if mounts {
+            "until Tiller ends, /tmp is"
+        } else {
+            "until Tiller ends, commands find it by TMPDIR:"
+        };
+        fact("Temporary files", format!("{what} {}", clean::plain(folder)))
+    }));
     all.push(fact("Setting", format!("sandbox = \"{}\", {}", s.scope, s.origin)));
     all.extend(s.lacks.iter().enumerate().map(|(n, what)| {
         let item = fact("Missing", what.clone());
@@ -188,6 +197,7 @@ mod tests {
             held,
         };
         SandboxState {
+            tmp: None,
             scope: SandboxScope::Auto,
             origin: "user (/home/me/config.toml:3)".into(),
             method: Some("Landlock and seccomp".into()),
