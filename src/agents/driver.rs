@@ -44,7 +44,9 @@ impl CrewDriver<'_> {
                 self.workflows().stop_unawaited();
                 self.settle_waits();
             }
-            CrewMsg::Released => self.move_all_to_background(),
+            CrewMsg::Released => {
+                self.move_all_to_background();
+            }
             CrewMsg::Member { id, session, msg } => {
                 if self.crew.members.get(&id).is_some_and(|m| m.session == session) {
                     self.member_message(&id, *msg);
