@@ -266,13 +266,7 @@ impl Confined {
             launch.env.push(("GIT_DISCOVERY_ACROSS_FILESYSTEM".into(), "1".into()));
         }
         launch.env.retain(|(name, _)| name != "TMPDIR");
-        let own = self.policy.tmp.as_ref().filter(|_| self.policy.profile == Profile::Workspace);
-        let temporary = match (self.method, own) {
-            (Method::Bubblewrap, Some(_)) => "/tmp".to_owned(),
-            (_, Some(folder)) => folder.display().to_string(),
-            (_, None) => self.policy.scratch.display().to_string(),
-        };
-        launch.env.push(("TMPDIR".into(), temporary));
+        launch.env.push(("TMPDIR".into(), self.temporary()));
         if let Some(port) = port {
             crate::proxy::set_variables(&mut launch.env, port);
         }
@@ -377,13 +371,7 @@ impl SessionSandbox {
         match self.in_terminal {
             true if self.policy.profile == Profile::Floor => None,
             true => Method::present(found).first().copied(),
-            false => match Method::choose(found, self.policy.profile) {
-                // Only a mount shows the session's `/tmp`.
-                Some(Method::Landlock) if self.has_temporary_files() => {
-                    Method::present(found).last().copied()
-                }
-                method => method,
-            },
+            false => self.showing_tmp(Method::choose(found, self.policy.profile), found),
         }
     }
 
@@ -392,12 +380,7 @@ impl SessionSandbox {
         let scratch = scratch.canonicalize().unwrap_or_else(|_| scratch.to_owned());
         let mut policy = self.in_folder(workspace, &scratch);
         let method = self.method()?;
-        let shared = matches!(
-            (policy.profile, method),
-            (Profile::Workspace, Method::Bubblewrap | Method::Landlock) | (Profile::Read, Method::Bubblewrap)
-        );
-        policy.tmp =
-            self.tmp.as_ref().filter(|_| shared).and_then(|tmp| tmp.folder.path()).map(Path::to_owned);
+        policy.tmp = self.shared_tmp(policy.profile, method);
         if method == Method::Landlock {
             policy.writable.extend(policy.tmp.clone());
             policy.proxy_port = self.proxy.as_ref().and_then(|proxy| proxy.port());

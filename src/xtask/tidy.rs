@@ -128,6 +128,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("src/skills/packs/lock.rs", "a file of our own"),
     ("src/snapshot/scan/", "the index and the ignore rules of git: no byte of the files is shown"),
     ("src/tool/cx/workspace.rs", "the workspace itself"),
+    ("src/tool/files/search.rs", "drafts, in a folder of our own; files by `beneath`"),
     ("src/tool/plan/write_plan.rs", "plans, in a folder of our own"),
     ("src/tool/proxy/tcp.rs", "the tables of sockets in /proc"),
     ("src/tool/shell/", "outputs in folders of our own"),

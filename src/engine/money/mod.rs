@@ -9,12 +9,13 @@ use tiller_store::ModelCall;
 
 use crate::core::Core;
 use crate::money::allowance::Allowance;
+use crate::money::call_sum::MissingCost;
 use crate::money::reservations::limit;
-use crate::money::spending::MissingCost;
 use crate::money::today::Today;
 
 pub(crate) mod allowance;
 pub mod budget;
+pub(crate) mod call_sum;
 pub(crate) mod part;
 pub mod reservations;
 pub(crate) mod spending;

@@ -14,7 +14,7 @@ use crate::context::tokens;
 use crate::lock::lock;
 use crate::money::allowance::Allowance;
 use crate::money::budget::Spending;
-use crate::money::spending::{CallSum, MissingCost};
+use crate::money::call_sum::{CallSum, MissingCost};
 
 /// Number of the changes so far that can make a refused reservation possible.
 pub(crate) type Revision = u64;

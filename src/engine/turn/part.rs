@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::bus::EventScope;
 use crate::context::clean::Stream;
 use crate::core::services::Redaction;
-use crate::money::spending::CallSum;
+use crate::money::call_sum::CallSum;
 use crate::prompts::message_commands::held::HeldMessage;
 use crate::turn::record::TurnRecord;
 use crate::turn::{Input, Turn};

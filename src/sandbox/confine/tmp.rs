@@ -8,6 +8,7 @@ use tiller_tool::shell::{Launch, TmpFolder};
 
 use super::{Confined, Method, SessionSandbox};
 use crate::bubblewrap;
+use crate::confinement::Confinement;
 use crate::policy::{Policy, Profile, real};
 
 /// Paths that are remembered of the launches of a session.
@@ -34,6 +35,16 @@ impl Confined {
     pub(super) fn naming(mut self, launch: &Launch) -> Self {
         self.policy.needed = bubblewrap::named(launch);
         self
+    }
+
+    /// The folder of temporary files as the command names it.
+    pub(super) fn temporary(&self) -> String {
+        let own = self.policy.tmp.as_ref().filter(|_| self.policy.profile == Profile::Workspace);
+        match (self.method, own) {
+            (Method::Bubblewrap, Some(_)) => "/tmp".to_owned(),
+            (_, Some(folder)) => folder.display().to_string(),
+            (_, None) => self.policy.scratch.display().to_string(),
+        }
     }
 }
 
@@ -63,8 +74,25 @@ impl SessionSandbox {
         }
     }
 
+    /// The session's folder for a launch; `None`: the launch has its own.
+    pub(super) fn shared_tmp(&self, profile: Profile, method: Method) -> Option<PathBuf> {
+        let shared = matches!(
+            (profile, method),
+            (Profile::Workspace, Method::Bubblewrap | Method::Landlock) | (Profile::Read, Method::Bubblewrap)
+        );
+        self.tmp.as_ref().filter(|_| shared)?.folder.path().map(Path::to_owned)
+    }
+
+    /// The method for commands; only a mount shows files of the session's `/tmp`.
+    pub(super) fn showing_tmp(&self, chosen: Option<Method>, found: &Confinement) -> Option<Method> {
+        match chosen {
+            Some(Method::Landlock) if self.has_temporary_files() => Method::present(found).last().copied(),
+            chosen => chosen,
+        }
+    }
+
     /// Whether there is something in the session's `/tmp`.
-    pub(super) fn has_temporary_files(&self) -> bool {
+    fn has_temporary_files(&self) -> bool {
         let made = self.tmp.as_ref().and_then(|tmp| tmp.folder.made());
         made.and_then(|folder| folder.read_dir().ok()).is_some_and(|mut all| all.next().is_some())
     }

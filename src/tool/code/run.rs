@@ -17,7 +17,7 @@ use super::child::{Child, SCRIPT};
 use super::inner::{CallForScript, InnerReply};
 use super::rpc::{Broken, Message, Reply, Run};
 use super::stub;
-use crate::files::drafts::draft;
+use crate::files::draft::draft;
 use crate::files::masks::OutputMask;
 use crate::foreign::Connections;
 use crate::shell::output::progress::Live;
@@ -80,7 +80,7 @@ impl Exposed {
         let mut all: Vec<(String, &'static str)> = Vec::new();
         for tool in self.tools.iter().filter(|tool| tool.name() != "mcp_call") {
             let info = tool.info();
-            // One that stands for several tools is none of them.
+            // A name that stands for several tools is left out.
             let only = |name: &&str| crate::aliases::ours(name).is_some_and(|ours| ours.len() == 1);
             let theirs = crate::aliases::theirs(info.name).filter(only);
             for name in [info.name].into_iter().chain(info.aliases.iter().copied()).chain(theirs) {

@@ -2,17 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use serde_json::Value;
 use tiller_protocol::lock;
 
-use crate::files::change::commit::Change;
-use crate::files::change::ledger;
-use crate::files::{patch, write};
-use crate::guard::blocking;
 use crate::shell::own_folder;
-use crate::{CommandRun, ToolCx, ToolError};
 
 /// Files as they would be. Dropping it removes them.
 #[derive(Debug)]
@@ -79,7 +73,7 @@ impl Drafts {
     }
 
     /// The content that `path` would have.
-    fn put(&self, path: &Path, bytes: &[u8]) -> std::io::Result<PathBuf> {
+    pub(super) fn put(&self, path: &Path, bytes: &[u8]) -> std::io::Result<PathBuf> {
         let mut files = lock(&self.files);
         files.last += 1;
         let number = files.last;
@@ -89,43 +83,7 @@ impl Drafts {
         Ok(at)
     }
 
-    fn remove(&self, path: &Path) {
+    pub(super) fn remove(&self, path: &Path) {
         lock(&self.files).by_path.insert(path.to_owned(), None);
     }
-}
-
-/// Lays what a call of `tool` would write over the files that later calls with these drafts read. Of a call that writes no
-/// files by its own arguments nothing is known.
-///
-/// # Errors
-/// Says why it is not known what the call would write.
-pub(crate) async fn draft(
-    tool: &str,
-    args: &Value,
-    drafts: Arc<Drafts>,
-    cx: &ToolCx,
-) -> Result<(), ToolError> {
-    let mut cx = cx.clone();
-    cx.run = Arc::new(CommandRun::over(Some(Arc::clone(&drafts))));
-    let (tool, args) = (tool.to_owned(), args.clone());
-    blocking("draft", move || {
-        let edits = match tool.as_str() {
-            "write_file" => write::planned(&args, &cx)?.into_iter().collect(),
-            "patch" => patch::planned(&args, &cx)?,
-            _ => Vec::new(),
-        };
-        for edit in edits {
-            match &edit.change {
-                Change::Create { bytes, .. } | Change::Replace { bytes, .. } => {
-                    let put = drafts.put(&edit.place.named, bytes);
-                    let at = put.map_err(|e| ToolError::Tell(format!("{}: {e}", edit.place.name)))?;
-                    // The script knows what it has written.
-                    ledger::note(&cx.workspace, &at, bytes);
-                }
-                Change::Remove { .. } => drafts.remove(&edit.place.named),
-            }
-        }
-        Ok(())
-    })
-    .await
 }

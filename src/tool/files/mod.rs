@@ -13,6 +13,7 @@
 
 pub(crate) mod change;
 mod content;
+pub(crate) mod draft;
 pub(crate) mod drafts;
 mod edit;
 mod hits;

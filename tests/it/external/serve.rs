@@ -26,7 +26,7 @@ fn line(place: &Place) -> String {
 fn tillers_own_client_reads_the_sessions_that_tiller_serves() {
     let place = place();
     let line = line(&place);
-    let tested = place.ok(&["mcp", "test", "--unconfined", &line]);
+    let tested = place.ok(&["mcp", "test", "--unconfined", "--command", &line]);
     assert!(tested.contains("6 tools") && tested.contains("read_session"), "{tested}");
     let call = |tool: &str, arguments: Value| -> Value {
         let said = place.ok(&["mcp", "call", "--unconfined", &line, tool, &arguments.to_string()]);

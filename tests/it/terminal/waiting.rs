@@ -16,6 +16,7 @@ fn seconds_are_seen(cols: u16, rows: u16) {
     let server = ScriptServer::start([says("There are 7.").held(&hold)]);
     let place = Place::anthropic(&server);
     let mut term = place.term(&[], cols, rows);
+    term.wait_text("Type what you want done");
     say(&mut term, "count");
     let screen = term.wait("the seconds", |s| seconds(s).is_some_and(|n| n >= 2));
     let before = seconds(&screen);
@@ -46,6 +47,7 @@ fn p17_a_wait_names_its_limit_and_ends_with_one_request() {
         "[providers.anthropic]\nkind = 'anthropic'\n[providers.anthropic.timeouts]\nfirst_byte = 8\n",
     );
     let mut term = place.term(&[], 80, 24);
+    term.wait_text("Type what you want done");
     say(&mut term, "count");
     term.wait_text("It ends after 8 s: providers.anthropic.timeouts.first_byte");
     term.wait("what happened", |s| s.contains("not sent again") || s.contains("so the request was not"));

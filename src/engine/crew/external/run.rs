@@ -21,7 +21,7 @@ use crate::crew::external::msg::ExternalMsg;
 use crate::crew::external::{OpenCall, Output};
 use crate::crew::msg::MemberMsg;
 use crate::lock::lock;
-use crate::money::spending::MissingCost;
+use crate::money::call_sum::MissingCost;
 use crate::tool_call::calls;
 use crate::turn::driver;
 

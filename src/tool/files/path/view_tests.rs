@@ -159,7 +159,7 @@ async fn a_recorded_write_does_not_lead_to_the_machines_tmp() {
     let drafts = Arc::new(crate::files::Drafts::new().unwrap());
     assert!(drafts.is_empty());
     let write = json!({"path": format!("{}/new.txt", real.0), "content": "needle\n"});
-    crate::files::drafts::draft("write_file", &write, Arc::clone(&drafts), &b.cx).await.unwrap();
+    crate::files::draft::draft("write_file", &write, Arc::clone(&drafts), &b.cx).await.unwrap();
     assert!(!drafts.is_empty());
     b.cx.run = Arc::new(crate::CommandRun::over(Some(drafts)));
     for args in [json!({"path": real.0, "pattern": "needle"}), json!({"path": real.0, "glob": "*"})] {
