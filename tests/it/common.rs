@@ -348,3 +348,21 @@ pub(crate) fn at_work(place: &Place) -> Vec<(u32, String)> {
     }
     found
 }
+
+/// True if one JSON file of the workbench's state holds all of `texts`.
+pub(crate) fn state_holds(place: &Place, texts: &[&str]) -> bool {
+    let mut folders = vec![place.home.clone()];
+    while let Some(folder) = folders.pop() {
+        for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if file.file_type().is_ok_and(|t| t.is_dir()) {
+                folders.push(file.path());
+            } else if file.path().extension().is_some_and(|e| e == "json") {
+                let kept = std::fs::read_to_string(file.path()).unwrap_or_default();
+                if texts.iter().all(|text| kept.contains(text)) {
+                    return true;
+                }
+            }
+        }
+    }
+    false
+}

@@ -171,6 +171,8 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
     // What is shown as done is stored a moment later; a kill in between loses it.
     let done = |table: &str| place.rows(&format!("{table} WHERE state = 'done'"));
     crate::common::wait("both results on disk", || done("workflow_steps") == Some(2));
+    // So is the draft, which is empty again.
+    crate::common::wait("no draft", || !crate::common::state_holds(&place, &["/workflow ship"]));
     term.kill();
     hang.store(false, Ordering::SeqCst);
     // It has no messages, but it is the last session.

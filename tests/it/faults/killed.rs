@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
-use crate::common::{Place, Seed, TIMEOUT, at_work, json_lines, let_pass, poll, signal, wait};
+use crate::common::{Place, Seed, TIMEOUT, at_work, json_lines, let_pass, poll, signal, state_holds, wait};
 use crate::screen::{idle, say, type_in};
 
 /// Trials without a screen, and with one; the long form has 1,000.
@@ -148,25 +148,6 @@ fn headless(trial: u32, delay: u64) -> bool {
     assert_sound(&place, &server, before, trial);
     !over
 }
-
-/// Whether one JSON file of the workbench's state holds all of `texts`.
-fn state_holds(place: &Place, texts: &[&str]) -> bool {
-    let mut folders = vec![place.home.clone()];
-    while let Some(folder) = folders.pop() {
-        for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            if file.file_type().is_ok_and(|t| t.is_dir()) {
-                folders.push(file.path());
-            } else if file.path().extension().is_some_and(|e| e == "json") {
-                let kept = std::fs::read_to_string(file.path()).unwrap_or_default();
-                if texts.iter().all(|text| kept.contains(text)) {
-                    return true;
-                }
-            }
-        }
-    }
-    false
-}
-
 /// The message is in the conversation, where it has its time at the right; the composer has none.
 fn is_sent(screen: &str) -> bool {
     let has_time =

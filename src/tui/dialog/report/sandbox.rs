@@ -107,12 +107,7 @@ fn rows(s: &SandboxState) -> Vec<Item> {
     all.push(fact("Network", network(s)));
     all.extend(s.tmp.iter().map(|folder| {
         let mounts = s.method.as_deref().is_some_and(|method| method.contains("bubblewrap"));
-        let what = if mounts {
-            "until Tiller ends, /tmp is"
-        } else {
-            "until Tiller ends, commands find it by TMPDIR:"
-        };
-        fact("Temporary files", format!("{what} {}", clean::plain(folder)))
+        fact(if mounts { "Own /tmp" } else { "Own TMPDIR" }, clean::plain(folder).into_owned())
     }));
     all.push(fact("Setting", format!("sandbox = \"{}\", {}", s.scope, s.origin)));
     all.extend(s.lacks.iter().enumerate().map(|(n, what)| {
