@@ -132,7 +132,11 @@ fn speak(message: &Value, wants_more: bool, metadata: &str) -> Reply {
 
 /// What a browser does with the server's page: it comes back with a code.
 fn browse(page: &str) {
-    assert!(page.contains("code_challenge_method=S256") && page.contains("client_id=client-1"), "{page}");
+    let known = ["client_id=client-1", "client_id=https%3A%2F%2Fclient.example%2F"];
+    assert!(
+        page.contains("code_challenge_method=S256") && known.iter().any(|id| page.contains(id)),
+        "{page}"
+    );
     let back = parameter(page, "redirect_uri");
     let address = back.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
     let request = format!(
