@@ -29,7 +29,8 @@ fn tillers_own_client_reads_the_sessions_that_tiller_serves() {
     let tested = place.ok(&["mcp", "test", "--unconfined", "--command", &line]);
     assert!(tested.contains("6 tools") && tested.contains("read_session"), "{tested}");
     let call = |tool: &str, arguments: Value| -> Value {
-        let said = place.ok(&["mcp", "call", "--unconfined", &line, tool, &arguments.to_string()]);
+        let said =
+            place.ok(&["mcp", "call", "--unconfined", "--command", &line, tool, &arguments.to_string()]);
         serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"))
     };
     let id = call("list_sessions", json!({}))["sessions"][0]["session"].clone();
@@ -47,7 +48,15 @@ fn tillers_own_client_reads_the_sessions_that_tiller_serves() {
     let agents = call("list_agents", json!({"session": id}));
     assert_eq!(agents["agents"][0]["agent"], json!("main"), "{agents}");
     assert_eq!(call("read_todo", json!({"session": id}))["todo"], json!([]));
-    let out = place.run(&["mcp", "call", "--unconfined", &line, "read_session", r#"{"session": "ffff"}"#]);
+    let out = place.run(&[
+        "mcp",
+        "call",
+        "--unconfined",
+        "--command",
+        &line,
+        "read_session",
+        r#"{"session": "ffff"}"#,
+    ]);
     assert!(out.code == Some(1) && out.stdout.contains("there is no session 'ffff'"), "{out:?}");
 }
 

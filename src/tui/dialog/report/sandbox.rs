@@ -107,7 +107,10 @@ fn rows(s: &SandboxState) -> Vec<Item> {
     all.push(fact("Network", network(s)));
     all.extend(s.tmp.iter().map(|folder| {
         let mounts = s.method.as_deref().is_some_and(|method| method.contains("bubblewrap"));
-        fact(if mounts { "Own /tmp" } else { "Own TMPDIR" }, clean::plain(folder).into_owned())
+        let name = if mounts { "Own /tmp" } else { "Own TMPDIR" };
+        // The path is long; a column of it would cut the names.
+        let item = fact(name, "a private folder; Enter copies its path".into());
+        Item { more: clean::plain(folder).into_owned(), ..item }
     }));
     all.push(fact("Setting", format!("sandbox = \"{}\", {}", s.scope, s.origin)));
     all.extend(s.lacks.iter().enumerate().map(|(n, what)| {
