@@ -1,8 +1,8 @@
 //! Starts a run, and reports its ending.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use tiller_tool::shell::{Host, Launch, find_program};
+use tiller_tool::shell::{Host, Launch, find_program, own_folder};
 use tokio::sync::mpsc;
 
 use super::control::{Command, Control, DriverControl};
@@ -81,7 +81,9 @@ fn careful_file(job: &mut Job) -> Result<Option<tempfile::TempDir>, StartError> 
     let over_acp = job.adapter.acp.is_some() && matches!(job.transport, None | Some(Transport::Acp));
     let wanted = !job.auto_approve || over_acp;
     let Some(text) = job.adapter.careful_file.clone().filter(|_| wanted) else { return Ok(None) };
-    let written = tiller_tool::shell::own_folder::make("careful").and_then(|folder| {
+    // The sandbox has a /tmp of its own; what lies elsewhere is seen there, too.
+    let made = own_folder::make_in("careful", Path::new("/var/tmp")).or_else(|_| own_folder::make("careful"));
+    let written = made.and_then(|folder| {
         let mut options = std::fs::OpenOptions::new();
         let file = options.write(true).create_new(true).mode(0o600).open(folder.path().join(CAREFUL));
         file.and_then(|mut file| file.write_all(text.as_bytes())).map(|()| folder)

@@ -409,6 +409,7 @@ impl Follow<'_> {
     /// The state after events were lost: shows the open questions, and records the ended agents.
     async fn caught_up(&mut self, snapshot: &Snapshot) -> Result<Option<Exit>, Notice> {
         for view in &snapshot.agents {
+            self.crew.note(view);
             if !view.id.is_main() && self.crew.hear(view) {
                 self.submit_again()?;
             }

@@ -57,6 +57,9 @@ fn one_object(schema: &Value) -> Value {
 /// Fields whose values are data and not schemas.
 const DATA: &[&str] = &["enum", "const", "default", "examples", "example"];
 
+/// Fields whose values are schemas by names.
+const NAMED: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+
 /// A list without a schema of its items, which OpenAI refuses.
 fn is_bare_list(map: &Map<String, Value>) -> bool {
     let list = match map.get("type") {
@@ -71,8 +74,11 @@ fn is_bare_list(map: &Map<String, Value>) -> bool {
 fn lacks_items(schema: &Value) -> bool {
     match schema {
         Value::Object(map) => {
-            is_bare_list(map)
-                || map.iter().any(|(key, part)| !DATA.contains(&key.as_str()) && lacks_items(part))
+            let lacks = |(key, part): (&String, &Value)| match part {
+                Value::Object(named) if NAMED.contains(&key.as_str()) => named.values().any(lacks_items),
+                part => !DATA.contains(&key.as_str()) && lacks_items(part),
+            };
+            is_bare_list(map) || map.iter().any(lacks)
         }
         Value::Array(parts) => parts.iter().any(lacks_items),
         _ => false,
@@ -82,9 +88,15 @@ fn lacks_items(schema: &Value) -> bool {
 fn add_items(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
-            map.iter_mut()
-                .filter(|(key, _)| !DATA.contains(&key.as_str()))
-                .for_each(|(_, part)| add_items(part));
+            for (key, part) in map.iter_mut() {
+                match part {
+                    Value::Object(named) if NAMED.contains(&key.as_str()) => {
+                        named.values_mut().for_each(add_items);
+                    }
+                    _ if DATA.contains(&key.as_str()) => {}
+                    part => add_items(part),
+                }
+            }
             if is_bare_list(map) {
                 map.insert("items".into(), json!({}));
             }
@@ -547,7 +559,7 @@ mod tests {
     #[test]
     fn p17_lists_have_items_in_all_formats() {
         let data = json!({"enum": [{"type": "array"}], "default": {"type": "array"}});
-        let schema = |list: Value| json!({"type": "object", "properties": {"x": list, "type": {"anyOf": [list]}, "y": data}});
+        let schema = |list: Value| json!({"type": "object", "properties": {"x": list, "type": {"anyOf": [list]}, "examples": list, "y": data}});
         for kind in [json!("array"), json!(["null", "array"])] {
             let bare = schema(json!({"type": kind}));
             let full = schema(json!({"type": kind, "items": {}}));
