@@ -171,10 +171,9 @@ impl LocalShell {
                         RunPhase::Asked(at) => {
                             let family = self.family(since, &before);
                             let left = family.living();
-                            if left.is_empty() && self.leader.exited().is_some() {
-                                break;
-                            }
-                            if now < at {
+                            // One look can lack a process that is being started, so the end is made certain.
+                            let gone = left.is_empty() && self.leader.exited().is_some();
+                            if now < at && !gone {
                                 end::signal_in_order(left, Signal::TERM, &mut signalled);
                             } else {
                                 killing = Some(kill(family, &self.leader));
