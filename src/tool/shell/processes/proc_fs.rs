@@ -238,7 +238,12 @@ impl Family {
 
     /// Whether a process that does not descend from a root is ours all the same.
     fn proves(&self, s: &Stat, me: i32, by_pid: &HashMap<i32, &Stat>) -> bool {
-        let orphan = s.parent == me || s.parent == 1;
+        // In a process space of a sandbox orphans go to its first process, which is ours or an orphan itself.
+        let of_space = |first: &&Stat| {
+            let from = |root: &(i32, u64)| root.0 == first.parent;
+            (first.parent == me || self.roots.iter().any(from)) && leads_namespace(first.pid)
+        };
+        let orphan = s.parent == me || s.parent == 1 || by_pid.get(&s.parent).is_some_and(of_space);
         if self.since > 0 && !orphan {
             return false;
         }
