@@ -41,7 +41,7 @@ pub struct KnownTool {
 }
 
 impl KnownTool {
-    /// The name that its server knows it by.
+    /// Its name at the server.
     pub fn own_name(&self) -> &str {
         if self.own.is_empty() { &self.name } else { &self.own }
     }

@@ -115,6 +115,19 @@ impl Place {
     }
 }
 
+/// Gives the engine the model `wire/m` of a provider with these settings, in place of a scripted one.
+pub(crate) fn by_wire(p: &mut EngineConfig, provider: Value) {
+    p.config.providers.insert("wire".into(), serde_json::from_value(provider).unwrap());
+    p.providers = tiller_provider::build(
+        &p.config,
+        &tiller_provider::ApiFormats::built_in(),
+        &|_| None,
+        None,
+        &tiller_provider::Redact::default(),
+    );
+    p.session.model = Some(tiller_protocol::ModelRef("wire/m".into()));
+}
+
 /// The crew of the program, without external programs, folders and workflows of its own.
 fn crew() -> CrewConfig {
     CrewConfig {

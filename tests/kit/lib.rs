@@ -45,6 +45,7 @@ pub const MCP_SERVER: &str = include_str!("mcp_server.py");
 mod anthropic;
 mod cpu_time;
 mod descendants;
+mod dice;
 mod find;
 mod folder;
 mod gemini;
@@ -62,6 +63,7 @@ pub mod strict;
 
 pub use cpu_time::thread_cpu_time;
 pub use descendants::{cut_connections, descendants};
+pub use dice::Dice;
 pub use find::holds;
 pub use folder::{file_url, lasting};
 pub use git::{git, plain_git};

@@ -33,7 +33,7 @@ impl LeftOut {
     }
 }
 
-/// A result as JSON. One that the SDK knows no type for, since a part of it is odd, is the JSON that came.
+/// A result as JSON. One without a type in the SDK, since a part of it is odd, is the JSON that came.
 pub(crate) fn json(result: ServerResult) -> Value {
     match result {
         ServerResult::CustomResult(it) => it.0,

@@ -92,7 +92,7 @@ impl Tool for ToolSearch {
             let names: Vec<String> = self.hub.servers().iter().map(|s| s.name().to_owned()).collect();
             return Err(super::refused(name, "", crate::hub::NoResult::NoServer(names)));
         }
-        // Who asks for one server wants its tools: its own limit holds.
+        // A search of one server is for its tools: the limit of that server holds.
         let only = args.server.as_deref();
         let limit =
             only.and_then(|name| Some(self.hub.find(name)?.settings().start.saturating_add(PATIENCE)));

@@ -138,14 +138,14 @@ pub struct McpArgumentView {
 }
 
 impl McpArgumentView {
-    /// The name that its server knows it by.
+    /// Its name at the server.
     pub fn own_name(&self) -> &str {
         if self.own.is_empty() { &self.name } else { &self.own }
     }
 }
 
 impl McpPromptView {
-    /// The name that its server knows it by.
+    /// Its name at the server.
     pub fn own_name(&self) -> &str {
         if self.own.is_empty() { &self.name } else { &self.own }
     }

@@ -12,23 +12,7 @@ use common::{KEY, ask, entry, hello, provider, request, user, with_env};
 use serde_json::{Value, json};
 use tiller_protocol::{Block, ModelRef, Part, StopReason};
 use tiller_provider::{ChatMessage, ProviderError};
-use tiller_testkit::{Counts, Reply, Script, ScriptServer, Stop, Wire, strict};
-
-/// xorshift64*: the same replies for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n
-    }
-
-    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        list[self.below(list.len())]
-    }
-}
+use tiller_testkit::{Counts, Dice, Reply, Script, ScriptServer, Stop, Wire, strict};
 
 const NAMES: &[&str] = &[
     "read_file",

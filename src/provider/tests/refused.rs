@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tiller_config::Config;
 use tiller_protocol::{Block, Part, ToolSpec};
 use tiller_provider::{ApiFormats, ChatMessage, Provider, ProviderError, Request, build};
-use tiller_testkit::{Reply, Script, ScriptServer, Wire, strict};
+use tiller_testkit::{Dice, Reply, Script, ScriptServer, Wire, strict};
 
 /// Sends a request as a turn does: what can be mended is sent again.
 async fn turn(p: &Arc<dyn Provider>, request: &Request) -> (Outcome, usize) {
@@ -333,18 +333,6 @@ async fn p17_a_limit_that_is_set_later_is_sent_again() {
     let next = turn(&kept(of, dir.path()), &full()).await;
     assert!(matches!(next.0.error, Some(ProviderError::Rejected(_))), "{:?}", next.0.error);
     assert!(server.bodies().last().is_some_and(has), "the request has the limit");
-}
-
-/// xorshift64*.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n
-    }
 }
 
 /// Any schema, as tools of others have them.

@@ -36,7 +36,7 @@ pub(crate) async fn draft(
                 Change::Create { bytes, .. } | Change::Replace { bytes, .. } => {
                     let put = drafts.put(&edit.place.named, bytes);
                     let at = put.map_err(|e| ToolError::Tell(format!("{}: {e}", edit.place.name)))?;
-                    // The script knows what it has written.
+                    // Content that the script has written counts as read.
                     ledger::note(&cx.workspace, &at, bytes);
                 }
                 Change::Remove { .. } => drafts.remove(&edit.place.named),

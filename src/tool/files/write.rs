@@ -90,7 +90,7 @@ impl Tool for WriteFile {
     }
 }
 
-/// The change that a call would make, without a look at what the agent knows.
+/// The change that a call would make, without a comparison with what was read before.
 pub(super) fn planned(args: &Value, cx: &ToolCx) -> Result<Option<Edit>, ToolError> {
     Ok(plan(&schema::read(args)?, cx, false)?.map(|(edit, _)| edit))
 }

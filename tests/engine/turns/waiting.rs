@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use tiller_protocol::event::{TurnEvent, TurnStatus};
-use tiller_protocol::{EntryBody, EventBody, ModelRef};
+use tiller_protocol::{EntryBody, EventBody};
 use tiller_testkit::{Hold, Reply, Script, ScriptServer, Wire};
 
 use crate::rig::*;
@@ -12,19 +12,7 @@ use crate::rig::*;
 async fn at(place: &Place, server: &ScriptServer, settings: Value) -> Rig {
     let mut provider = json!({"kind": "openai-chat", "base_url": server.url()});
     provider.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
-    place
-        .start_with(&Fake::new([]), |p| {
-            p.config.providers.insert("wire".into(), serde_json::from_value(provider).unwrap());
-            p.providers = tiller_provider::build(
-                &p.config,
-                &tiller_provider::ApiFormats::built_in(),
-                &|_| None,
-                None,
-                &tiller_provider::Redact::default(),
-            );
-            p.session.model = Some(ModelRef("wire/m".into()));
-        })
-        .await
+    place.start_with(&Fake::new([]), |p| by_wire(p, provider)).await
 }
 
 fn awaiting(body: &EventBody) -> Option<(Option<f64>, String, Option<u8>)> {

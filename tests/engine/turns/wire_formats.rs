@@ -1,7 +1,6 @@
 //! Requests in each wire format.
 
 use serde_json::{Value, json};
-use tiller_protocol::ModelRef;
 use tiller_protocol::event::TurnStatus;
 use tiller_testkit::{Reply, Script, ScriptServer, Wire};
 
@@ -45,18 +44,7 @@ async fn each_request_extends_the_one_before_it_in_every_wire_format() {
             Reply::script(wire, &Script::new().text("Done.")),
         ]);
         let mut rig = place
-            .start_with(&Fake::new([]), |p| {
-                let provider = json!({"kind": kind, "base_url": server.url()});
-                p.config.providers.insert("wire".into(), serde_json::from_value(provider).unwrap());
-                p.providers = tiller_provider::build(
-                    &p.config,
-                    &tiller_provider::ApiFormats::built_in(),
-                    &|_| None,
-                    None,
-                    &tiller_provider::Redact::default(),
-                );
-                p.session.model = Some(ModelRef("wire/m".into()));
-            })
+            .start_with(&Fake::new([]), |p| by_wire(p, json!({"kind": kind, "base_url": server.url()})))
             .await;
         for text in ["what is in a.txt?", "and now?"] {
             rig.submit(text);

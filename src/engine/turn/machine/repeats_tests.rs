@@ -11,6 +11,11 @@ fn call(name: &str, arguments: Value) -> ToolCall {
 /// One round with one call, as a turn books it.
 fn one(r: &mut Repeats, call: &ToolCall, outcome: ToolOutcome, said: &str) -> Verdict {
     r.call(call, &CallResult::text(outcome, said), !call.name.starts_with("unknown"));
+    end_of_round(r)
+}
+
+/// Ends a round, whose hint reaches the model.
+fn end_of_round(r: &mut Repeats) -> Verdict {
     let verdict = r.round(6);
     if verdict == Verdict::Tell {
         r.told();
@@ -189,11 +194,7 @@ fn the_order_of_calls_side_by_side_is_no_difference() {
             let result = CallResult::text(ToolOutcome::Ok, format!("of {command}"));
             r.call(&call("terminal", json!({"command": command})), &result, true);
         }
-        let verdict = r.round(6);
-        if verdict == Verdict::Tell {
-            r.told();
-        }
-        verdict
+        end_of_round(r)
     });
     assert_eq!(seen, (Some(3), Some(6)));
 }
@@ -207,11 +208,7 @@ fn what_the_program_adds_is_no_difference() {
             result.put_before(format!("a learning: {n}"));
         }
         r.call(&call("terminal", json!({"command": "make"})), &result, true);
-        let verdict = r.round(6);
-        if verdict == Verdict::Tell {
-            r.told();
-        }
-        verdict
+        end_of_round(r)
     });
     assert_eq!(seen, (Some(3), Some(6)));
 }

@@ -145,7 +145,7 @@ fn places(sections: &[Section], cx: &ToolCx) -> Result<Vec<Place>, ToolError> {
     }
 }
 
-/// The changes that a call would make, without a look at what the agent knows.
+/// The changes that a call would make, without a comparison with what was read before.
 pub(super) fn planned(args: &Value, cx: &ToolCx) -> Result<Vec<Edit>, ToolError> {
     plan(&schema::read(args)?, cx, false)
 }
