@@ -16,8 +16,12 @@ pub(super) fn environment(part: &Part) -> Option<String> {
     let sets = SETTERS.contains(&base.as_str());
     let set = part.args().iter().filter(|_| sets);
     let set = set.map(|w| w.text.rsplit_once('=').map_or(w.text.trim_start_matches("-v"), |(_, v)| v));
+    // `IFS= read -r line`: it splits only what is read.
+    let splits = matches!(base.as_str(), "read" | "mapfile" | "readarray");
     names
         .chain(set)
-        .find(|n| changes_programs(n))
+        .find(|n| {
+            changes_programs(n) && !(splits && *n == "IFS" && part.env.iter().any(|(name, _)| name == n))
+        })
         .map(|n| format!("it sets {n}, which changes what other programs do"))
 }

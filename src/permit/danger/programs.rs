@@ -8,6 +8,18 @@ use super::moves::moves;
 use super::secrets::reads_secret;
 use tiller_shell::{Part, Word};
 
+/// Programs that change the system and only show it here: `mount`, `sysctl -a`, `gpg --version`.
+fn only_shows(base: &str, args: &[Word]) -> bool {
+    let is = |w: &Word, all: &[&str]| w.plain() && all.contains(&w.text.as_str());
+    match args {
+        [] => matches!(base, "mount" | "hostnamectl" | "timedatectl" | "swapon"),
+        [word] if base == "sysctl" => is(word, &["-a"]),
+        [word] if base == "gpg" => is(word, &["--version"]),
+        [word] if base == "hostnamectl" => is(word, &["status"]),
+        _ => false,
+    }
+}
+
 /// Why this command is dangerous.
 pub(super) fn command(part: &Part, location: Location<'_>) -> Option<String> {
     let base = part.base();
@@ -19,6 +31,9 @@ pub(super) fn command(part: &Part, location: Location<'_>) -> Option<String> {
     };
     let to_device =
         |w: &Word| device(&w.text) || location.paths(w).iter().any(|p| p.to_str().is_some_and(device));
+    if only_shows(&base, part.args()) {
+        return None;
+    }
     match base.as_str() {
         "rm" | "grm" | "srm" => {
             let recursive = a.has('r', "recursive") || a.has('R', "");

@@ -68,12 +68,14 @@ fn by_words(
     let ask =
         |rule: AskReason, always: Option<String>| Need::Ask { rule, risk, effects: effects.clone(), always };
 
+    let known = !places.is_empty() && places.iter().all(|place| policy.roots.inside(place));
+    let likely = if known { places.clone() } else { policy.roots.likely_folders(&analysis, folder) };
     // What is not clear counts for what the kernel does not hold.
     let held = match request.profile {
         // What it comes to may also be sent to hosts that are open, and then a danger goes unseen.
         Profile::Full => confined && policy.hosts.is_empty() && !restricts(policy, request),
         _ => {
-            let looks = || requirements(&analysis, &policy.roots, &places).is_some();
+            let looks = || requirements(&analysis, &policy.roots, &likely, known).is_some();
             !background
                 && shell.is_some()
                 && (policy.sandboxed)()
@@ -105,10 +107,10 @@ fn by_words(
     // Why a command whose words only look may do more here.
     let mut steered = None;
     if !background
-        && let Some(needs) = requirements(&analysis, &policy.roots, &places)
+        && let Some(needs) = requirements(&analysis, &policy.roots, &likely, known)
         && clear_when_written_out(policy, request, &analysis, folder)
     {
-        match place(policy, &places, shell).check(&needs, false) {
+        match place(policy, &likely, shell).check(&needs, false) {
             Ok(variables) => {
                 let needs_sandbox = needs.contains(&Requirement::Sandbox);
                 let is_unknown = analysis.parts.iter().any(has_unknown_words);
@@ -267,7 +269,7 @@ pub(crate) fn is_read_only(policy: &Policy, text: &str, folder: &Path) -> bool {
     let places = folders(&policy.roots, &analysis, folder);
     analysis.unclear.is_none()
         && danger::dangers(&analysis, &policy.roots, &places, false).is_empty()
-        && requirements(&analysis, &policy.roots, &places)
+        && requirements(&analysis, &policy.roots, &places, true)
             .is_some_and(|needs| !needs.contains(&Requirement::Sandbox))
 }
 

@@ -167,6 +167,26 @@ impl Roots {
         Some(folders.iter().map(|f| normal(&f.join(path))).collect())
     }
 
+    /// The folders in which the parts of a command run if each of its changes of folder works, apart from those that are known only
+    /// when it runs. For what the sandbox holds wherever it runs.
+    pub fn likely_folders(&self, analysis: &Analysis, start: &Path) -> Vec<PathBuf> {
+        let mut known = vec![normal(start)];
+        // In a group a change ends with the group.
+        let may_end = analysis.raw.contains('(');
+        for to in analysis.folders.iter().flatten() {
+            let from = if may_end { known.clone() } else { known.last().cloned().into_iter().collect() };
+            let word = Word {
+                text: to.trim_start_matches('~').to_owned(),
+                tilde: to.starts_with('~'),
+                ..Word::default()
+            };
+            known.extend(self.candidates(&word, &from).unwrap_or_default());
+            known.dedup();
+            known.truncate(64);
+        }
+        known
+    }
+
     /// Every folder in which a part of the command may run. Empty when one is not known.
     pub fn folders(&self, analysis: &Analysis, start: &Path) -> Vec<PathBuf> {
         let mut known = vec![normal(start)];

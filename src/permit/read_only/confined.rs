@@ -1,10 +1,10 @@
 //! Commands that only look, but run what the project brings while they do (a wrapper of the compiler, a plugin, a module
-//! in the folder) or show other processes. They ask, unless what runs unasked runs in the sandbox, which lets nothing of
-//! that write or send.
+//! in the folder), show other processes, or have options that are not all known here. They ask, unless what runs unasked runs in
+//! the sandbox, which lets nothing of that write or send.
 
 use std::path::PathBuf;
 
-use super::{inside, safe_value};
+use super::{glob, inside, is_own_variable, safe_value};
 use crate::paths::Roots;
 use tiller_shell::Word;
 
@@ -57,6 +57,14 @@ const ROWS: &[Row] = &[
     row("cargo", &["locate-project"], CARGO, 0),
     row("cargo", &["--list"], &[], 0),
     row("rustup", &["show"], &[], 0),
+    row("npm", &["config", "get"], &[], 1),
+    row("npm", &["config", "list"], &[], 0),
+    row("yarn", &["list"], &["--depth="], 0),
+    row("pnpm", &["ls"], &["--depth="], 1),
+    row("poetry", &["show"], &["--tree"], 1),
+    row("uv", &["pip", "list"], &[], 0),
+    row("uv", &["tree"], &[], 0),
+    row("pip", &["check"], &[], 0),
     row("rustup", &["toolchain", "list"], &["-v"], 0),
     row("rustup", &["target", "list"], &["--installed"], 0),
     row("rustup", &["component", "list"], &["--installed"], 0),
@@ -84,15 +92,160 @@ const ROWS: &[Row] = &[
     row("man", &[], &["-k", "-f", "-a"], 2),
 ];
 
+/// A program that only looks whatever its options are, but for these.
+struct Looker {
+    names: &'static [&'static str],
+    /// The first word is one of these. Empty: any.
+    first: &'static [&'static str],
+    /// Options that write a file, change a setting or run a program, or the beginnings of such options. One of a single
+    /// letter also counts within a group of letters, and one without a dash is a whole word.
+    refused: &'static [&'static str],
+}
+
+const fn looker(
+    names: &'static [&'static str],
+    first: &'static [&'static str],
+    refused: &'static [&'static str],
+) -> Looker {
+    Looker { names, first, refused }
+}
+
+const PS: &[&str] =
+    &["-e", "-f", "-ef", "-A", "-eo", "-axo", "-o", "-p", "-C", "-u", "-ww", "aux", "auxww", "ax", "axf"];
+
+/// Options that say when a script ends and if it shows its commands.
+const SET: &[&str] =
+    &["-e", "-u", "-x", "-eu", "-ex", "-eux", "-o", "-eo", "-euo", "-euxo", "+e", "+u", "+x"];
+
+const LOOKERS: &[Looker] = &[
+    // Text.
+    looker(&["egrep", "fgrep", "zgrep", "zegrep", "zfgrep", "bzgrep", "xzgrep"], &[], &[]),
+    looker(&["ag", "ack"], &[], &["--pager", "--create-ackrc"]),
+    looker(&["fd", "fdfind"], &[], &["-x", "-X", "--exec"]),
+    looker(&["bat", "batcat"], &[], &["--pager"]),
+    looker(
+        &["join", "tsort", "expand", "unexpand", "fmt", "pr", "ptx", "od", "diff3", "diffstat", "colordiff"],
+        &[],
+        &[],
+    ),
+    looker(&["shuf", "iconv", "sdiff"], &[], &["-o", "--output"]),
+    looker(&["expr", "bc", "factor", "numfmt", "yes", "cal", "ncal", "tput"], &[], &[]),
+    looker(&["cloc", "tokei", "scc"], &[], &["-o", "--out", "--report-file", "--sql-append"]),
+    looker(&["xmllint"], &[], &["-o", "--output", "--shell"]),
+    looker(&["yq"], &[], &["-i", "--in-place", "--inplace", "-s", "--split-exp"]),
+    looker(&["csvlook", "csvcut", "csvstat", "csvgrep", "csvsort"], &[], &[]),
+    looker(&["sqlite3"], &["-readonly"], &["-cmd", "-init"]),
+    // Archives and programs in files.
+    looker(&["bzcat", "xzcat", "lzcat", "zstdcat"], &[], &[]),
+    looker(&["gunzip", "bunzip2", "unxz", "unzstd"], &["-c", "--stdout"], &["-o", "--output-dir"]),
+    looker(&["gzip", "xz", "bzip2", "zstd"], &["-l", "--list", "-dc", "-cd"], &["-o", "--output-dir"]),
+    looker(&["unzip"], &["-p"], &[]),
+    looker(&["7z", "7za", "7zr"], &["l"], &["-o"]),
+    looker(&["nm", "objdump", "readelf", "size", "ldd"], &[], &[]),
+    // The system.
+    looker(&["w", "who", "locale", "getconf", "whereis", "vmstat", "lsblk", "lscpu"], &[], &[]),
+    // Without a dash, `e` shows environments.
+    looker(&["ps"], PS, &["e", "ew", "eww"]),
+    looker(&["lsof", "ss", "netstat"], &[], &["-K", "--kill"]),
+    looker(&["top"], &["-b", "-bn1", "-bn"], &[]),
+    looker(
+        &["ip"],
+        &["a", "addr", "address", "r", "route", "l", "link"],
+        &["add", "del", "set", "flush", "replace"],
+    ),
+    looker(&["ifconfig", "mount", "hostnamectl", "timedatectl"], &[""], &[]),
+    looker(&["jobs", "dirs", "history", "umask"], &[""], &[]),
+    looker(&["break", "continue"], &["", "1", "2"], &[]),
+    looker(&["help"], &[], &[]),
+    looker(&["set"], SET, &["+o"]),
+    looker(&["ulimit"], &["-a", "-n", "-u", "-s", "-c", "-v", "-m"], &[]),
+    looker(&["sysctl"], &["-a", "-n"], &["-w", "--write", "-p", "--load", "--system"]),
+    looker(
+        &["systemctl"],
+        &["status", "list-units", "list-unit-files", "is-active", "is-enabled", "show", "cat"],
+        &[],
+    ),
+    looker(&["dpkg"], &["-l", "-L", "-s", "-S", "--list", "--listfiles", "--status", "--search"], &[]),
+    looker(&["dpkg-query", "apt-cache"], &[], &[]),
+    looker(&["apt"], &["list", "show", "policy"], &[]),
+    looker(&["rpm"], &["-q", "-qa", "-qi", "-ql", "-qf"], &["-i", "-e", "-U"]),
+    // Tools of languages.
+    looker(&["rustc"], &["-vV"], &["-o", "--emit"]),
+    looker(&["java"], &["-version", "--version"], &[]),
+    looker(&["ruby", "php", "perl", "mvn", "tsc", "deno", "bun"], &["-v", "-version"], &[]),
+    looker(&["openssl"], &["version"], &[]),
+    looker(&["rg"], &["--type-list"], &[]),
+    looker(&["npm"], &["root", "prefix", "bin"], &["-g"]),
+];
+
 /// Whether the arguments of a program are those of such a command.
 pub(super) fn reads(name: &str, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
-    args.iter().all(Word::plain)
-        && ROWS.iter().any(|row| {
-            row.name == name
-                && args.len() >= row.words.len()
-                && args.iter().zip(row.words).all(|(arg, word)| arg.text == *word)
-                && rest_fits(row, args.get(row.words.len()..).unwrap_or_default(), roots, folders)
-        })
+    let by_row = |row: &Row| {
+        row.name == name
+            && args.len() >= row.words.len()
+            && args.iter().zip(row.words).all(|(arg, word)| arg.text == *word)
+            && rest_fits(row, args.get(row.words.len()..).unwrap_or_default(), roots, folders)
+    };
+    args.iter().all(Word::plain) && ROWS.iter().any(by_row)
+        || says_its_version(name, args)
+        || sets_its_own(name, args)
+        || LOOKERS.iter().any(|looker| looker.names.contains(&name) && looks(looker, args, roots, folders))
+}
+
+/// `NAME --version`, of any program but those of the shell.
+fn says_its_version(name: &str, args: &[Word]) -> bool {
+    let asks = |w: &Word| w.plain() && matches!(w.text.as_str(), "--version" | "--help" | "-V");
+    let runs_files = matches!(name, "." | "source" | "exec" | "eval" | "command" | "builtin" | "trap");
+    !runs_files && matches!(args, [word] if asks(word))
+}
+
+/// `read a b`, `mapfile -t lines`: a builtin that sets variables of the script.
+fn sets_its_own(name: &str, args: &[Word]) -> bool {
+    let options: &[&str] = match name {
+        "read" => &["-a", "-ra"],
+        "mapfile" | "readarray" => &["-t"],
+        _ => return false,
+    };
+    let names = match args {
+        [first, rest @ ..] if first.plain() && options.contains(&first.text.as_str()) => rest,
+        all => all,
+    };
+    !names.is_empty() && names.iter().all(|w| w.plain() && is_own_variable(&w.text))
+}
+
+fn looks(looker: &Looker, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
+    let first = args.first().map_or("", |w| w.text.as_str());
+    let rest = args.get(1..).unwrap_or_default();
+    let is_setting = |w: &Word| matches!(w.text.as_str(), "pipefail" | "errexit" | "nounset" | "xtrace");
+    match looker.names {
+        ["set"] if !rest.iter().all(is_setting) => return false,
+        ["ulimit"] if !rest.is_empty() => return false,
+        _ => {}
+    }
+    let begins = looker.first.is_empty()
+        || args.first().is_none_or(Word::plain)
+            && looker.first.contains(&first)
+            && (args.is_empty() || !first.is_empty());
+    begins && args.iter().all(|word| is_harmless(word, looker, roots, folders))
+}
+
+fn is_harmless(word: &Word, looker: &Looker, roots: &Roots, folders: &[PathBuf]) -> bool {
+    let t = word.text.as_str();
+    let letters = t.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    let refused = looker.refused.iter().any(|no| match (no.strip_prefix('-'), letters) {
+        (Some(letter), Some(letters)) if letter.len() == 1 => letters.contains(letter),
+        (None, _) => t == *no,
+        _ => t.starts_with(no),
+    });
+    if refused || word.dynamic || word.tilde {
+        return false;
+    }
+    if !t.starts_with('-') {
+        return word.pipe || inside(word, roots, folders) || word.glob && glob::inside(word, roots, folders);
+    }
+    // The value of a letter stands behind it: `-f/etc/shadow`.
+    let value = letters.and_then(|rest| rest.get(1..)).unwrap_or_default();
+    word.plain() && safe_value(t) && !value.starts_with(['/', '~']) && !value.split('/').any(|c| c == "..")
 }
 
 fn rest_fits(row: &Row, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {

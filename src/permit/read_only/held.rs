@@ -49,9 +49,15 @@ fn of_part(part: &Part, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Requir
     // Other programs than find and xargs choose themselves what they run with names.
     let adds = |wrapper: &String| super::exec::ADDS_NAMES.contains(&wrapper.as_str()) && wrapper != "find";
     let is_known = part.argv.first().is_some_and(Word::plain) && !part.wrappers.iter().any(adds);
-    let settings = part.env.iter().all(|(name, _)| is_cosmetic(name));
+    let settings = part.env.iter().all(|(name, _)| is_cosmetic(name) || name == "IFS");
     if !is_known || !settings {
         return None;
+    }
+    // The folders that they change to are judged with those of the whole command.
+    if matches!(part.program(), "cd" | "pushd" | "popd") && part.env.is_empty() {
+        let is_folder = |w: &Word| !w.text.starts_with(['-', '+']) || w.plain() && w.text == "-";
+        let fine = part.args().len() <= 1 && part.args().iter().all(is_folder);
+        return fine.then(|| vec![Requirement::Program(part.program().to_owned())]);
     }
     let part = Part {
         argv: part.argv.iter().map(known).collect(),

@@ -36,13 +36,16 @@ const WRAPPERS: &[&str] = &[
 ];
 
 /// What else must hold when the words of the whole command are read-only and name nothing outside of the workspace;
-/// `None`: they are not, or do. Words that are known only when it runs need the sandbox.
+/// `None`: they are not, or do. Words and folders that are known only when it runs need the sandbox. `known`: it runs
+/// in no other folders than these.
 pub(crate) fn requirements(
     analysis: &Analysis,
     roots: &Roots,
     folders: &[PathBuf],
+    known: bool,
 ) -> Option<Vec<Requirement>> {
-    by_words(analysis, roots, folders).or_else(|| held::requirements(analysis, roots, folders))
+    let by_words = known.then(|| by_words(analysis, roots, folders)).flatten();
+    by_words.or_else(|| held::requirements(analysis, roots, folders))
 }
 
 fn by_words(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Requirement>> {
@@ -102,7 +105,11 @@ pub(crate) fn loops_inside(analysis: &Analysis, roots: &Roots, folders: &[PathBu
 /// What else must hold when the words of this part are read-only. Redirections are checked by the caller.
 pub(crate) fn part_requirements(part: &Part, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Requirement>> {
     let elsewhere = |text: &str| text.starts_with('/') || text.contains("..");
-    if part.env.iter().any(|(name, value)| !is_cosmetic(name) || !value.plain() || elsewhere(&value.text)) {
+    let splits = |name: &str| name == "IFS" && matches!(part.program(), "read" | "mapfile" | "readarray");
+    let odd = |name: &str, value: &Word| {
+        !(is_cosmetic(name) && value.plain() && !elsewhere(&value.text) || splits(name) && value.plain())
+    };
+    if part.env.iter().any(|(name, value)| odd(name, value)) {
         return None;
     }
     match part.role {
@@ -118,9 +125,9 @@ pub(crate) fn part_requirements(part: &Part, roots: &Roots, folders: &[PathBuf])
         needs.push(Requirement::Git(git(part.args(), roots, folders)?));
         return Some(needs);
     }
-    if confined::reads(name, part.args(), roots, folders) {
+    if !words_are_read_only(name, part.args(), roots, folders) {
         needs.push(Requirement::Sandbox);
-        return Some(needs);
+        return confined::reads(name, part.args(), roots, folders).then_some(needs);
     }
     needs.extend(
         archives::HELPERS
@@ -128,7 +135,7 @@ pub(crate) fn part_requirements(part: &Part, roots: &Roots, folders: &[PathBuf])
             .filter(|(n, _)| *n == name)
             .flat_map(|(_, helpers)| helpers.iter().map(|helper| Requirement::Program((*helper).to_owned()))),
     );
-    words_are_read_only(name, part.args(), roots, folders).then_some(needs)
+    Some(needs)
 }
 
 /// The same for a wrapper whose own options do nothing.

@@ -9,8 +9,33 @@ use tiller_shell::program_name;
 
 /// Builtins of the shell: no file is looked up for them.
 const BUILTINS: &[&str] = &[
-    ":", "true", "false", "echo", "printf", "pwd", "cd", "type", "test", "[", "command", "builtin", "eval",
+    ":",
+    "true",
+    "false",
+    "echo",
+    "printf",
+    "pwd",
+    "cd",
+    "type",
+    "test",
+    "[",
+    "command",
+    "builtin",
+    "eval",
     "read",
+    "break",
+    "continue",
+    "dirs",
+    "help",
+    "history",
+    "jobs",
+    "mapfile",
+    "readarray",
+    "set",
+    "ulimit",
+    "umask",
+    "popd",
+    "pushd",
 ];
 
 /// Files by which version managers choose what their launchers run; some of them may name a path.

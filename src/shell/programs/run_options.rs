@@ -102,7 +102,8 @@ pub fn runs_other(part: &Part) -> Option<String> {
             .iter()
             .find(|o| {
                 if **o == "+" {
-                    text.starts_with('+')
+                    // `less +10` begins at a line.
+                    text.strip_prefix('+').is_some_and(|rest| rest.bytes().any(|b| !b.is_ascii_digit()))
                 } else if o.starts_with("--") {
                     let name = text.split('=').next().unwrap_or(text);
                     // Long options may be shortened.

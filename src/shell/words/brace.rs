@@ -20,7 +20,7 @@ pub(super) fn expand(raw: &str) -> Braces {
     }
     let simple = raw.chars().all(|c| {
         c.is_ascii_alphanumeric()
-            || matches!(c, '_' | '.' | '/' | ',' | '{' | '}' | '=' | ':' | '@' | '%' | '+' | '-')
+            || matches!(c, '_' | '.' | '/' | ',' | '{' | '}' | '=' | ':' | '@' | '%' | '+' | '-' | '*' | '?')
     });
     if !simple {
         return Braces::Unclear;

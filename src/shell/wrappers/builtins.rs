@@ -77,7 +77,9 @@ pub(super) fn other(base: &str, part: &Part) -> Effects {
         | "sched" | "ztcp" | "zpty" | "sysopen" | "syswrite" | "zf_rm" | "zf_mv" | "zf_ln" => {
             Effects::unclear(format!("'{base}' means something else in another shell"))
         }
-        "cd" | "pushd" | "popd" | "chdir" => folder(args),
+        "popd" => Effects { folders: vec![None], ..Effects::default() },
+        "pushd" if args.is_empty() => Effects { folders: vec![None], ..Effects::default() },
+        "cd" | "pushd" | "chdir" => folder(args),
         "set" if args.iter().any(|w| w.text.contains('k') && w.text.starts_with('-')) => {
             Effects::loose("it changes how the shell reads commands")
         }
