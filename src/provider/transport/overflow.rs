@@ -83,7 +83,10 @@ const CLEAR: &[&str] = &[
     "conversation is too long",
     "messages exceed",
     "request too large",
+    "request body too large",
     "payload too large",
+    "input tokens exceed",
+    "长度",
 ];
 /// The smallest window that is plausible, and the largest, in tokens.
 const PLAUSIBLE: std::ops::RangeInclusive<u64> = 512..=100_000_000;
@@ -134,58 +137,64 @@ fn is_of_a_field(text: &str) -> bool {
     !speaks_of_tokens && (indexed || other.iter().any(|word| text.contains(word)))
 }
 
-/// Text right before the number of the window.
-const BEFORE: &[&str] = &[
-    "context length is ",
-    "context length: ",
-    "context length of ",
-    "context length of only ",
-    "context length (",
-    "context size (",
-    "context size of ",
-    "context window of ",
-    "context window is ",
-    "context window (",
-    "prompt length is ",
-    "input length is ",
-    "input length of ",
-    "model length of ",
-    "tokens allowed (",
-    "maximum of ",
-    "limit of ",
-    "limit is ",
-    "limit: ",
-    "exceeds maximum ",
-    "exceeds the maximum ",
-    "cannot exceed ",
-    "must be <= ",
-    "less than ",
-    "max_seq_len ",
-    "max_seq_len: ",
-    "only supports up to ",
-    "supports at most ",
-    "should be [1, ",
-    "n_ctx: ",
-    "n_ctx = ",
-    "n_ctx\":",
-    "n_ctx ",
-    " > ",
+/// Names of the window, which stand right before its number or a few small words before it.
+const NAMES: &[&str] = &[
+    "context length",
+    "context size",
+    "context window",
+    "maximum context",
+    "model context",
+    "maximum prompt length",
+    "maximum input length",
+    "maximum sequence length",
+    "maximum supported sequence length",
+    "input length should be [1,",
+    "model length",
+    "maximum length",
+    "max_seq_len",
+    "max_num_tokens",
+    "max size",
+    "n_ctx",
+    "n_ctx\"",
+    "tokens allowed",
+    "maximum",
+    "limit",
+    "supports",
+    "cannot exceed",
+    "must be <",
+    "less than",
+    ">",
 ];
+/// Small words between a name and its number.
+const SMALL: &[&str] = &[" is", " of", " only", " just", " up", " to", " at", " most"];
 /// Text right after it.
 const BEHIND: &[&str] = &[" maximum", " tokens maximum", " max "];
-/// Text right after a number of something else, or of a part of the request.
-const OTHER_UNITS: &[&str] = &[" + ", " char", " byte", " message", " request", " kb", " mb"];
+/// Text right after a number of something else, of a part of the request, or of all that was sent.
+const OTHER_UNITS: &[&str] = &[" + ", " > ", " char", " byte", " message", " request", " kb", " mb"];
 
 /// The window that the text of a refusal names, in tokens.
 pub fn window(text: &str) -> Option<u64> {
     let text = text.to_lowercase();
     let named = |(number, before, behind): (u64, &str, &str)| {
-        let named = BEFORE.iter().any(|words| before.ends_with(words))
-            || BEHIND.iter().any(|words| behind.starts_with(words));
         let other = OTHER_UNITS.iter().any(|words| behind.starts_with(words));
-        (named && !other && PLAUSIBLE.contains(&number)).then_some(number)
+        // Behind a limit, a number in brackets may be a code.
+        let in_brackets = before.ends_with("limit (") && !numbers(&text).any(|(sent, ..)| sent > number);
+        let named = is_named(before) || BEHIND.iter().any(|words| behind.starts_with(words));
+        (named && !other && !in_brackets && PLAUSIBLE.contains(&number)).then_some(number)
     };
     numbers(&text).find_map(named)
+}
+
+/// Returns true if a text ends with a name of the window.
+fn is_named(mut before: &str) -> bool {
+    loop {
+        before = before.trim_end_matches([' ', ':', '(', '=']);
+        if NAMES.iter().any(|name| before.ends_with(name)) {
+            return true;
+        }
+        let Some(rest) = SMALL.iter().find_map(|small| before.strip_suffix(small)) else { return false };
+        before = rest;
+    }
 }
 
 /// All whole numbers of a text, each with what stands before and behind it.
@@ -215,6 +224,43 @@ mod tests {
             Some(200_000),
         ),
         ("context_length_exceeded", "Your input exceeds the context window of this model.", None),
+        (
+            "",
+            "The model returned the following errors: Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try again.",
+            None,
+        ),
+        (
+            "",
+            "The prompt (total length 9000) is too long to fit into the model (context length 8192).",
+            Some(8_192),
+        ),
+        (
+            "",
+            "Requested generation length 100 is not possible! The provided prompt is 8300 tokens long, so generating 100 tokens requires a sequence length of 8400, but the maximum supported sequence length is just 8192!",
+            Some(8_192),
+        ),
+        (
+            "",
+            "The sum of prompt length (9000.0), query length (0) should not exceed max_num_tokens (8192)",
+            Some(8_192),
+        ),
+        ("", "Prompt exceeds max_seq_len of 4096 tokens", Some(4_096)),
+        ("", "Input length 140000 exceeds the maximum length 131072", Some(131_072)),
+        ("", "输入长度超过限制", None),
+        ("", "token count exceeds model's context window: 9000 > 8192", Some(8192)),
+        ("", "invalid params, context window exceeds limit (2013)", None),
+        (
+            "",
+            "AiError: The estimated number of input and maximum output tokens (9000) exceeded this model context window limit (8000).",
+            Some(8_000),
+        ),
+        (
+            "",
+            "the number of input tokens 9000 cannot exceed the total tokens limit 8192 for this model",
+            Some(8_192),
+        ),
+        ("", "prompt is longer than the maximum context of 32768 tokens", Some(32_768)),
+        ("", "Sequence length 9000 exceeds model context 8192", Some(8_192)),
         (
             "invalid_request_error",
             "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.",
@@ -318,7 +364,11 @@ mod tests {
             Some(32_768),
         ),
         ("OutofContextError", "Total tokens of image and text exceed max message tokens", None),
-        ("tokens_limit_reached", "Request body too large for gpt-4o model. Max size: 8000 tokens.", None),
+        (
+            "tokens_limit_reached",
+            "Request body too large for gpt-4o model. Max size: 8000 tokens.",
+            Some(8000),
+        ),
         ("", "The conversation is too long: shorten your messages", None),
         ("400", "{\"error\":\"context window overflow\"}", None),
         ("", "This model's maximum context length is 32,768 tokens, but you requested 40,001", Some(32_768)),
