@@ -1,6 +1,6 @@
 //! The answer of the user to the question about a call.
 
-use tiller_permit::decide::INSTRUCTS;
+use tiller_permit::decide::is_of_instructions;
 use tiller_protocol::permission::DENIED_BY_USER;
 use tiller_protocol::{AskReply, Decision, PermissionOutcome, SessionId, ToolOutcome};
 
@@ -44,7 +44,7 @@ pub(crate) async fn consent(
         Ok(AskReply::Permission { decision, .. }) => match decision {
             Decision::Once => {
                 // One question for each file and session.
-                if let (INSTRUCTS, Some(pattern)) = (rule, always) {
+                if let Some(pattern) = always.filter(|_| is_of_instructions(rule)) {
                     call.decider().remember(pattern, false).await;
                 }
                 Ok(person(PermissionOutcome::Once))

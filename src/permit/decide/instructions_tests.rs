@@ -14,6 +14,8 @@ const NAMES: &[&str] = &[
     "HEARTBEAT.md",
     "agents.MD",
     ".cursorrules",
+    "WARP.md",
+    "sub/.roorules",
 ];
 
 const WAYS: &[&str] = &[
@@ -174,6 +176,26 @@ fn typed(command: &str, before: &str, text: &str) -> Access {
         before: before.into(),
         text: text.into(),
         folder: "/work/app".into(),
+    }
+}
+
+/// Settings of what git runs at each commit ask as instructions do, and say so.
+#[test]
+fn what_git_runs_at_each_commit_asks_in_every_mode() {
+    let wide = policy(&["write_file", "edit_file(**)", "patch(*.md)", "terminal"]);
+    for name in [".pre-commit-config.yaml", "sub/lefthook.yml", ".LEFTHOOK.yaml"] {
+        for profile in [Profile::Ask, Profile::AutoEdit, Profile::Full] {
+            let written = judged(&wide, profile, Human::Present, "write_file", write(name));
+            let Verdict::Ask { rule, effects, .. } = written else { panic!("{profile:?} {name}") };
+            assert_eq!(rule.text(), COMMIT_RUNS);
+            assert!(effects.iter().any(|effect| effect.contains(name)), "{effects:?}");
+            for way in WAYS {
+                let command = way.replace('F', name);
+                let verdict = judged(&wide, profile, Human::Present, "terminal", run(command.clone()));
+                let Verdict::Ask { effects, .. } = verdict else { panic!("{profile:?} {command}") };
+                assert!(effects.iter().any(|effect| effect.ends_with(COMMIT_RUNS)), "{command}: {effects:?}");
+            }
+        }
     }
 }
 

@@ -27,8 +27,8 @@ use crate::rules::{Effect, PathUse, Rule, RuleSet, Subject};
 use crate::surroundings::{ShellState, Surroundings, Variables};
 
 pub use covers::covers;
-pub use instructions::INSTRUCTS;
 pub use instructions::held::{HeldPath, HeldVerdict, held, held_effects};
+pub use instructions::{COMMIT_RUNS, INSTRUCTS, is_of_instructions};
 pub use reach::{CallReach, reach};
 pub(crate) use sending::host_of;
 pub use sending::{Heard, sending};
@@ -235,7 +235,7 @@ fn join(needs: Vec<Need>, human: Human) -> Verdict {
         // One rule cannot answer several questions, but several files may be named.
         always = None;
     }
-    if asks.iter().all(|(rule, ..)| rule.text() == INSTRUCTS) {
+    if asks.iter().all(|(rule, ..)| is_of_instructions(rule.text())) {
         let rules: Option<Vec<String>> = asks.into_iter().map(|(.., always)| always).collect();
         always = rules.map(|rules| always::joined(&rules));
     }

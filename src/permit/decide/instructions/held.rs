@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tiller_protocol::Profile;
 
-use super::{INSTRUCTS, rule_of};
+use super::{COMMIT_RUNS, INSTRUCTS, reason, rule_of};
 use crate::decide::path::{pattern, short};
 use crate::decide::{Policy, always, unwritable};
 use crate::rules::PathUse;
@@ -38,19 +38,22 @@ pub fn held(policy: &Policy, agent: &str, profile: Profile, file: &HeldPath) -> 
     }
 }
 
+/// The reason for a question about any other file that is held back.
+const OBEYED: &str = "other programs run or obey it later";
+
 /// Returns what keeping these files comes to, in words, and the rule that lets those of instructions stay; `None`: no rule does.
 pub fn held_effects(policy: &Policy, files: &[HeldPath]) -> (Vec<String>, Option<String>) {
-    let names = |instructs: bool| {
-        let some = files.iter().filter(|file| file.instructs == instructs);
-        some.map(|file| shown(policy, &file.path)).collect::<Vec<_>>().join(", ")
+    let why = |file: &HeldPath| match file.instructs {
+        true => reason(&file.path),
+        false => OBEYED,
     };
-    let (instructions, others) = (names(true), names(false));
     let mut effects = Vec::new();
-    if !instructions.is_empty() {
-        effects.push(format!("changes {instructions}: {INSTRUCTS}"));
-    }
-    if !others.is_empty() {
-        effects.push(format!("changes {others}: other programs run or obey it later"));
+    for reason in [INSTRUCTS, COMMIT_RUNS, OBEYED] {
+        let some = files.iter().filter(|file| why(file) == reason);
+        let names = some.map(|file| shown(policy, &file.path)).collect::<Vec<_>>().join(", ");
+        if !names.is_empty() {
+            effects.push(format!("changes {names}: {reason}"));
+        }
     }
     let rules = files.iter().filter(|file| file.instructs);
     let rules: Option<Vec<String>> =

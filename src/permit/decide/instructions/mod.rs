@@ -1,4 +1,5 @@
-//! Files that agents read as instructions: what is written there counts as the person's words in later sessions.
+//! Files that agents read as instructions: what is written there counts as the person's words in later sessions. Settings of what
+//! git runs at each commit are treated alike.
 
 pub(super) mod held;
 pub(super) mod mcp;
@@ -8,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use tiller_protocol::protected_names::INSTRUCTIONS as NAMES;
+use tiller_protocol::protected_names::{COMMITS, INSTRUCTIONS as NAMES};
 use tiller_protocol::{AskReason, Risk};
 use tiller_shell::{Analysis, Word};
 
@@ -20,6 +21,20 @@ use crate::targets::{named_in_code, names_in_code, written};
 
 /// The reason for a question about a file of instructions.
 pub const INSTRUCTS: &str = "it becomes instructions for every later session";
+/// The same for settings of what git runs at each commit.
+pub const COMMIT_RUNS: &str = "git runs the programs that it names at every later commit";
+
+/// Returns true for the reason of such a question.
+pub fn is_of_instructions(reason: &str) -> bool {
+    matches!(reason, INSTRUCTS | COMMIT_RUNS)
+}
+
+/// The reason for the question about this file.
+fn reason(path: &Path) -> &'static str {
+    let name = path.file_name().map(|name| crate::protected::fold(&name.to_string_lossy()));
+    let runs = name.is_some_and(|name| COMMITS.contains(&name.as_str()));
+    if runs { COMMIT_RUNS } else { INSTRUCTS }
+}
 
 /// Paths that were found for each folder.
 type Found = RefCell<HashMap<PathBuf, Rc<BTreeSet<PathBuf>>>>;
@@ -171,11 +186,12 @@ fn rule_of<'p>(policy: &'p Policy, agent: &str, tool: &str, path: &Path) -> Opti
 
 /// The question about files of instructions, all of them; `None`: there are none.
 pub(super) fn question(policy: &Policy, paths: &[PathBuf]) -> Option<Need> {
-    let effect = |path: &PathBuf| format!("changes {}: {INSTRUCTS}", short(policy, path).display());
+    let effect = |path: &PathBuf| format!("changes {}: {}", short(policy, path).display(), reason(path));
     let rules = paths.iter().map(|path| pattern(PathUse::Write.tool(), short(policy, path)));
     let always = rules.collect::<Option<Vec<_>>>().map(|rules| always::joined(&rules));
     let effects = paths.iter().map(effect).collect();
-    (!paths.is_empty()).then(|| Need::Ask { rule: INSTRUCTS.into(), risk: Risk::High, effects, always })
+    let why = reason(paths.first()?);
+    Some(Need::Ask { rule: why.into(), risk: Risk::High, effects, always })
 }
 
 /// The files of instructions that a command writes by its words, and to which the user has not agreed.
