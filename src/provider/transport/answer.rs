@@ -154,8 +154,13 @@ fn failure(provider: &str, text: &str) -> Option<ProviderError> {
 
 /// The title of a web page.
 pub(crate) fn title(text: &str) -> Option<String> {
+    element(text, "title")
+}
+
+/// The text of the first element of this name, which is in lower case.
+pub(crate) fn element(text: &str, name: &str) -> Option<String> {
     let low = text.to_ascii_lowercase();
-    let at = low.find("<title")?;
+    let at = low.find(&format!("<{name}"))?;
     let from = at + text[at..].find('>')? + 1;
     let title = fault::clip(text[from..from + text[from..].find('<')?].trim());
     (!title.is_empty()).then_some(title)

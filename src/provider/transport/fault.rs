@@ -78,7 +78,8 @@ pub(crate) fn refusal(
         return ProviderError::Auth(text("did not accept the key", "Check the key, then send again."));
     }
     let body = String::from_utf8_lossy(body);
-    if matches!(status, 400 | 403 | 405 | 406 | 451) && body.trim_start().starts_with('<') {
+    let is_page = body.trim_start().starts_with('<') && answer::element(&body, "message").is_none();
+    if matches!(status, 400 | 403 | 405 | 406 | 451) && is_page {
         return answer::page(provider, &body, Some(status));
     }
     match status {
@@ -284,10 +285,11 @@ struct ServerMessage {
 fn words(body: &[u8]) -> ServerMessage {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         let text = String::from_utf8_lossy(body);
-        // Of an HTML page only the title says something.
+        // Of an HTML page only the title says something, of XML its message.
         let page = text.trim_start().starts_with('<');
+        let said = || answer::element(&text, "message").or_else(|| answer::title(&text)).unwrap_or_default();
         return ServerMessage {
-            text: if page { answer::title(&text).unwrap_or_default() } else { clip(text.trim()) },
+            text: if page { said() } else { clip(text.trim()) },
             ..ServerMessage::default()
         };
     };
@@ -299,7 +301,8 @@ fn words(body: &[u8]) -> ServerMessage {
         other => other.to_string(),
     });
     // A status in words, with the reason beside it.
-    let beside = value.get("message").and_then(Value::as_str).filter(|_| error.is_string());
+    let reasons = ["message", "error_description"].into_iter().find_map(|name| value.get(name));
+    let beside = reasons.and_then(Value::as_str).filter(|_| error.is_string());
     let text = beside.map_or(text.clone(), |reason| format!("{text}: {reason}"));
     let mut code = String::new();
     for key in ["type", "code", "status"] {
@@ -311,8 +314,15 @@ fn words(body: &[u8]) -> ServerMessage {
         code.push(' ');
     }
     // OpenRouter nests the vendor's message.
-    if let Some(raw) = error.pointer("/metadata/raw").and_then(Value::as_str) {
+    let raw = error.pointer("/metadata/raw").and_then(Value::as_str);
+    let mut text = text;
+    if let Some(raw) = raw {
         code.push_str(raw);
+        let inner = serde_json::from_str::<Value>(raw).ok().and_then(|inner| message(&inner));
+        let inner = inner.unwrap_or_else(|| raw.trim().to_owned());
+        if !inner.is_empty() && !text.contains(&inner) {
+            text = format!("{text}: {inner}");
+        }
     }
     // llama.cpp states its window in a field only.
     let window = error.get("n_ctx").and_then(Value::as_u64).filter(|_| !text.contains("n_ctx"));
@@ -351,6 +361,22 @@ fn message(error: &Value) -> Option<String> {
                 "Message",
                 "fault",
                 "faultstring",
+                "description",
+                "errorMessage",
+                "status_msg",
+                "exception",
+                "err",
+                "text",
+                "details",
+                "Error",
+                "base_resp",
+                "Response",
+                "ResponseMetadata",
+                "response",
+                "result",
+                "output",
+                "inner",
+                "data",
             ];
             let found =
                 names.iter().find_map(|name| message(fields.get(*name)?)).or_else(|| lists(fields))?;

@@ -230,3 +230,71 @@ fn p12_a_redirect_names_the_host_and_says_what_to_do() {
         "{text}"
     );
 }
+
+/// Bodies as servers and gateways send them, with the reason in the place of `MARK`.
+const BODIES: &[&str] = &[
+    r#"{"error":{"message":"MARK","type":"x"}}"#,
+    r#"{"error":"MARK"}"#,
+    r#"{"message":"MARK"}"#,
+    r#"{"Message":"MARK"}"#,
+    r#"{"detail":"MARK"}"#,
+    r#"{"detail":[{"loc":["body"],"msg":"MARK","type":"value_error"}]}"#,
+    r#"{"detail":{"error":"MARK"}}"#,
+    r#"{"detail":{"message":"MARK"}}"#,
+    r#"{"errors":["MARK"]}"#,
+    r#"{"errors":[{"message":"MARK"}]}"#,
+    r#"{"errors":{"model":["MARK"]}}"#,
+    r#"{"error":{"errors":[{"message":"MARK"}]}}"#,
+    r#"[{"error":{"message":"MARK"}}]"#,
+    r#"{"error":{"code":400,"message":"MARK","details":[{"@type":"x"}]}}"#,
+    r#"{"error":{"message":{"text":"MARK"}}}"#,
+    r#"{"error":{"details":"MARK"}}"#,
+    r#"{"error":{"metadata":{"raw":"MARK"},"message":"Provider returned error"}}"#,
+    r#"{"msg":"MARK"}"#,
+    r#"{"error_msg":"MARK","error_code":1}"#,
+    r#"{"error_message":"MARK"}"#,
+    r#"{"errorMessage":"MARK"}"#,
+    r#"{"error":"invalid_request","error_description":"MARK"}"#,
+    r#"{"fault":{"faultstring":"MARK"}}"#,
+    r#"{"reason":"MARK"}"#,
+    r#"{"err":"MARK"}"#,
+    r#"{"status":"error","data":"MARK"}"#,
+    r#"{"status":"failed","result":{"message":"MARK"}}"#,
+    r#"{"base_resp":{"status_code":1004,"status_msg":"MARK"}}"#,
+    r#"{"type":"about:blank","title":"Bad Request","detail":"MARK"}"#,
+    r#"{"title":"MARK","status":400}"#,
+    r#"{"success":false,"errors":[{"code":1,"message":"MARK"}]}"#,
+    r#"{"ResponseMetadata":{"Error":{"Code":"x","Message":"MARK"}}}"#,
+    r#"{"code":"InvalidParameter","message":"MARK","request_id":"1"}"#,
+    r#"{"Response":{"Error":{"Code":"x","Message":"MARK"}}}"#,
+    r#"{"object":"error","message":"MARK","type":"BadRequestError"}"#,
+    r#"{"statusCode":400,"error":"Bad Request","message":"MARK"}"#,
+    r#"{"error":{"inner":{"error":{"message":"MARK"}}}}"#,
+    r#"{"response":{"error":{"message":"MARK"}}}"#,
+    r#"{"data":{"error":{"message":"MARK"}}}"#,
+    r#"{"output":{"message":"MARK"},"code":"x"}"#,
+    r#"{"description":"MARK"}"#,
+    r#"{"exception":"MARK"}"#,
+    r#"{"error":{"error_message":"MARK"}}"#,
+    r#"{"error":{"description":"MARK"}}"#,
+    r#"{"__type":"ValidationException","message":"MARK"}"#,
+    "MARK",
+    "Error: MARK",
+    "<html><head><title>MARK</title></head><body>x</body></html>",
+    "<Error><Code>x</Code><Message>MARK</Message></Error>",
+    r#""MARK""#,
+    r#"["MARK"]"#,
+    r#"{"error":["MARK"]}"#,
+    r#"{"error":{"message":["MARK"]}}"#,
+];
+
+#[test]
+fn p17_the_reason_is_quoted_in_words_whatever_the_body_is() {
+    for body in BODIES {
+        for status in [400_u16, 500] {
+            let said = refusal("p", status, &HeaderMap::new(), body.as_bytes(), now()).to_string();
+            let plain = said.contains("MARK") && !said.contains(['{', '<']);
+            assert!(plain, "{status} {body}: {said}");
+        }
+    }
+}
