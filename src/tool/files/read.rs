@@ -172,7 +172,7 @@ fn far(
 ) -> Result<ToolOutput, ToolError> {
     use std::io::Seek;
     if pdf::is_pdf(head) && is_pdf_name(place) {
-        let more = format!("; larger than {}, pdftotext in the terminal reads it", human(HELD));
+        let more = format!("; it is larger than {}: `pdftotext` in the terminal reads it", human(HELD));
         return Ok(ToolOutput::text(describe(place, head, size) + &more));
     }
     // UTF-16 is not paged at this size.

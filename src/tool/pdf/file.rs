@@ -52,7 +52,7 @@ impl<'a> File<'a> {
     ///
     /// # Errors
     /// When it is encrypted, or no object was found.
-    pub(super) fn open(bytes: &'a [u8], budget: &'a Budget) -> Result<Self, PdfError> {
+    pub(super) fn find(bytes: &'a [u8], budget: &'a Budget) -> Result<Self, PdfError> {
         let mut file =
             File { bytes, budget, places: HashMap::new(), packed: Vec::new(), root: None, loose: Vec::new() };
         let mut starts = Vec::new();

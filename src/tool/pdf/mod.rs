@@ -93,7 +93,7 @@ pub(crate) fn is_pdf(head: &[u8]) -> bool {
 /// Why there is none.
 pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfError> {
     let budget = Budget::new();
-    let file = File::open(bytes, &budget)?;
+    let file = File::find(bytes, &budget)?;
     let pages = file.pages();
     if pages.is_empty() {
         return Err(if budget.is_spent() { PdfError::TooMuch } else { PdfError::NoPages });

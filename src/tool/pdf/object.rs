@@ -23,7 +23,7 @@ pub(super) enum Object {
     Stream(Dict, usize),
     /// The number of another object.
     Ref(u32),
-    /// A word that is none of these: an operator.
+    /// Any other word: an operator.
     Word(Vec<u8>),
 }
 
