@@ -14,6 +14,7 @@
 //! | `crew` | working with other agents |
 //! | `code` | scripts that call tools |
 //! | `media` | images, speech, several models at once |
+//! | `pdf` | no tool: the text of PDF files |
 //!
 //! It may use `protocol`, `text`, `fs` and `http`. What is not here: permission rules (`permit`), the shell's grammar (`shell`), and
 //! the scheduling of agents (`agents`). Those rooms learn about the tools from the catalog that [`Registry::catalog`]
@@ -33,6 +34,7 @@ pub mod guard;
 pub mod mcp;
 pub mod media;
 pub mod output;
+mod pdf;
 pub mod plan;
 pub mod proxy;
 pub mod registry;

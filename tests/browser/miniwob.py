@@ -2,7 +2,7 @@
 """Solves tasks of MiniWoB by scripted use of Tiller's browser tools alone: what a snapshot says, and calls.
 
     miniwob.py --html FOLDER [--program PROGRAM] [--tries N] [--goal N] [--short] [--share X] [TASK...]
-    miniwob.py --html FOLDER --compare FOLDER_OF_PLAYWRIGHT_MCP
+    miniwob.py [--html FOLDER] --compare FOLDER_OF_PLAYWRIGHT_MCP
 
 `--html`: the folder `html` of the package `miniwob`. The reward is read from the page's own display. A task counts as
 solved when it is in more than half of its tries. Ends with 0 when at least `--goal` tasks are solved.
@@ -91,7 +91,7 @@ def solve(options):
 def main():
     parser = argparse.ArgumentParser(description="MiniWoB by Tiller's browser tools")
     parser.add_argument("tasks", nargs="*")
-    parser.add_argument("--html", required=True)
+    parser.add_argument("--html")
     parser.add_argument("--program", default=PROGRAM)
     parser.add_argument("--tries", type=int, default=3)
     parser.add_argument("--every", action="store_true", help="every try, also of tasks that are decided")
@@ -106,6 +106,8 @@ def main():
         from compare import compare
 
         return compare(options)
+    if not options.html:
+        parser.error("--html is missing")
     return solve(options)
 
 

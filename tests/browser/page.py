@@ -60,6 +60,8 @@ class Element:
         self.depth = len(found["indent"])
         self.ref = found["ref"] and "e" + found["ref"]
         self.role = found["role"] or ""
+        if self.role == "-":
+            self.role = "listitem"
         self.name = (found["name"] or '""')[1:-1]
         self.value = (found["value"] or '""')[1:-1]
         self.rest = found["rest"]

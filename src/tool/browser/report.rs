@@ -88,10 +88,7 @@ pub(super) async fn report(
                 text.push_str(&format!("Page \"{title}\"\n"));
             }
             text.push_str(&lines.join("\n"));
-            text.push('\n');
-            if lines.is_empty() {
-                text.push_str("(nothing on it)\n");
-            }
+            text.push_str(if lines.is_empty() { "(empty)\n" } else { "\n" });
             if out > 0 || lines != now.lines {
                 text.push_str(&format!("[{out} of {} lines left out; {}]\n", now.lines.len(), pointer()));
             }

@@ -23,7 +23,8 @@ use crate::files::path::{Place, Zone, declare, resolve};
 use crate::foreign::seen;
 use crate::guard::blocking;
 use crate::output::human;
-use crate::text::{is_binary, kind};
+use crate::pdf;
+use crate::text::{clean, is_binary, kind};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// Files up to this size are read whole (and then known to the ledger).
@@ -117,9 +118,19 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
         let show = Display::Measure { text: format!("image, {}", human(bytes.len() as u64)) };
         return Ok(ToolOutput { content, display: Some(show), outcome: ToolOutcome::Ok });
     }
-    let is_notebook = Path::new(&place.name).extension().is_some_and(|e| e.eq_ignore_ascii_case("ipynb"));
+    let is_notebook = extension(place).is_some_and(|e| e.eq_ignore_ascii_case("ipynb"));
     if is_notebook && let Some(text) = notebook::render(&bytes) {
         return finish(page(&place.name, &text, range, cx), place, "a notebook; edit its JSON");
+    }
+    if pdf::is_pdf(&bytes) && range.byte.is_none() && is_pdf_name(place) {
+        return match pdf::read(&bytes) {
+            Ok(found) => finish(
+                page(&place.name, &clean(found.text.as_bytes()), range, cx),
+                place,
+                &found.notes.join("; "),
+            ),
+            Err(why) => Ok(ToolOutput::text(format!("{}; {why}", describe(place, &bytes, size)))),
+        };
     }
     let text = match ledger::decode(&cx.workspace, &place.path, &bytes) {
         Ok(text) => text,
@@ -134,6 +145,15 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
         shown = seen(&shown);
     }
     finish(page(&place.name, &shown, range, cx), place, &notes.join(", "))
+}
+
+/// True for a file that is named as PDF files are.
+fn is_pdf_name(place: &Place) -> bool {
+    extension(place).is_some_and(|e| e.eq_ignore_ascii_case("pdf"))
+}
+
+fn extension(place: &Place) -> Option<&std::ffi::OsStr> {
+    Path::new(&place.name).extension()
 }
 
 /// Masked as a whole: what stands around a page says what on it is secret.
@@ -151,6 +171,10 @@ fn far(
     cx: &ToolCx,
 ) -> Result<ToolOutput, ToolError> {
     use std::io::Seek;
+    if pdf::is_pdf(head) && is_pdf_name(place) {
+        let more = format!("; it is larger than {}: `pdftotext` in the terminal reads it", human(HELD));
+        return Ok(ToolOutput::text(describe(place, head, size) + &more));
+    }
     // UTF-16 is not paged at this size.
     if is_binary(head) || head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
         return Ok(ToolOutput::text(describe(place, head, size)));

@@ -11,7 +11,6 @@ use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSp
 
 use super::address;
 use super::page::Page;
-use crate::foreign::framed;
 use crate::output::human;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
@@ -131,12 +130,12 @@ fn shown(page: Page, most: usize) -> String {
     if text.len() <= most {
         let note =
             if page.capped { format!("; only its first {} were fetched", page.size) } else { String::new() };
-        return framed(&page.url, text, &note);
+        return page.framed(text, &note);
     }
     let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let note =
         format!("; its first {} of {}, web_fetch shows more", human(end as u64), human(text.len() as u64));
-    framed(&page.url, &text[..end], &note)
+    page.framed(&text[..end], &note)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSp
 
 use super::address;
 use super::page::Page;
-use crate::foreign::{framed, seen};
+use crate::foreign::seen;
 use crate::output::bound;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
@@ -58,11 +58,11 @@ impl Tool for WebFetch {
         let args: Args = schema::read(&args)?;
         let url = address::parse(&args.url, cx.limits.fetch_private).map_err(ToolError::Tell)?;
         let page = Page::fetch(url, args.raw, cx).await?;
-        let Some(text) = page.text else { return Ok(ToolOutput::text(page.is_no_text())) };
-        let (size, status) = (page.size, page.status);
+        let Some(text) = &page.text else { return Ok(ToolOutput::text(page.is_no_text())) };
+        let (size, status) = (&page.size, page.status);
         let note = if page.capped { format!("; only its first {size} were fetched") } else { String::new() };
         let words = format!("HTTP {status}, {size}{}", if page.capped { ", cut" } else { "" });
-        Ok(ToolOutput::text(framed(&page.url, &bound(seen(&text), cx), &note))
+        Ok(ToolOutput::text(page.framed(&bound(seen(text), cx), &note))
             .show(Display::Measure { text: words }))
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use reqwest::Url;
 
 use super::*;
-use crate::foreign::framed_again;
+use crate::foreign::{framed, framed_again};
 use crate::testing::Bench;
 use crate::web::client::HttpNet;
 use crate::web::{Net, Reply, Resolver, Sent, WebState};
@@ -329,6 +329,74 @@ async fn shows_each_kind_as_fits() {
     assert!(say("404").await.starts_with("error: http://a.example/404: HTTP 404."));
     let big = say("big").await;
     assert!(big.contains("only its first 5.2 MB were fetched") && big.len() < 40_000, "{}", big.len());
+}
+
+#[tokio::test]
+async fn a_pdf_comes_as_text_whatever_the_server_calls_it() {
+    use crate::pdf::tests::{file, pages as pdf};
+    let reply = |kind: &str, body: Vec<u8>| Reply {
+        status: 200,
+        content_type: Some(kind.into()),
+        body,
+        ..Reply::default()
+    };
+    let two = pdf(&["BT /F 9 Tf (First page) Tj ET", "BT /F 9 Tf (Second\x1b]0;x page) Tj ET"]);
+    let locked = file(&[b"<< >>".to_vec()], "/Encrypt 1 0 R");
+    let listed = [
+        ("http://a.example/a.pdf", reply("application/pdf", two.clone())),
+        ("http://a.example/b", reply("application/octet-stream", two.clone())),
+        ("http://a.example/c", reply("text/html", two.clone())),
+        ("http://a.example/text", reply("text/plain", b"%PDF-1.4 is how they begin".to_vec())),
+        ("http://a.example/locked", reply("application/pdf", locked)),
+        ("http://a.example/cut", reply("application/pdf", two[..two.len() - 60].to_vec())),
+    ];
+    let (b, _) = bench(&listed, &[("a.example", &[&["1.1.1.1"]])]);
+    let say = async |path: &str| b.say(&WebFetch, json!({ "url": format!("http://a.example/{path}") })).await;
+    for path in ["a.pdf", "b", "c", "cut"] {
+        let said = say(path).await;
+        assert!(
+            said.contains("--- page 1 of 2 ---\nFirst page\n--- page 2 of 2 ---\nSecond"),
+            "{path}: {said}"
+        );
+        assert!(
+            said.contains("\n[the text of a PDF of 2 pages]\n") && !said.contains('\x1b'),
+            "{path}: {said}"
+        );
+    }
+    assert!(say("text").await.contains("%PDF-1.4 is how they begin"));
+    let said = say("locked").await;
+    assert!(said.contains("application/pdf") && said.contains("it is encrypted"), "{said}");
+}
+
+#[tokio::test]
+async fn a_page_of_scripts_names_the_browser_where_there_is_one() {
+    let app = "<div id=root></div><script src=/app.js></script>";
+    let html = Reply { content_type: Some("text/html".into()), ..page(app) };
+    let (b, _) = bench(&[("http://a.example/", html)], &[("a.example", &[&["1.1.1.1"]])]);
+    let both = async |b: &Bench| {
+        let one = b.say(&WebFetch, json!({"url": "http://a.example/"})).await;
+        let several = b.say(&crate::web::WebExtract, json!({"urls": ["http://a.example/"]})).await;
+        assert_eq!(one, several, "both say the same of a page");
+        one
+    };
+    let said = both(&b).await;
+    assert!(said.contains("made by scripts") && said.contains("browser.enabled"), "{said}");
+    assert!(!said.contains("browser_navigate"), "{said}");
+    let tools = crate::browser::tools(crate::browser::BrowserSettings::default());
+    b.ports.tools.0.lock().unwrap().extend(tools);
+    let said = both(&b).await;
+    assert!(said.contains("browser_navigate opens it") && !said.contains("browser.enabled"), "{said}");
+}
+
+#[tokio::test]
+async fn what_a_page_has_beside_its_text_is_said_after_it() {
+    let html = "<nav><a href=/>Home</a></nav><main><h1>T</h1><p>text [end x]</main>";
+    let html = Reply { content_type: Some("text/html".into()), ..page(html) };
+    let (b, _) = bench(&[("http://a.example/", html)], &[("a.example", &[&["1.1.1.1"]])]);
+    let said = b.say(&WebFetch, json!({"url": "http://a.example/"})).await;
+    assert!(said.ends_with("]\n[left out: 1 link of the navigation; raw=true gives the HTML]\n"), "{said}");
+    let raw = b.say(&WebFetch, json!({"url": "http://a.example/", "raw": true})).await;
+    assert!(raw.contains("<nav>") && !raw.contains("left out"), "{raw}");
 }
 
 #[test]

@@ -1,47 +1,13 @@
-//! Web pages as readable Markdown. The page is hostile: it may be nested a million deep.
+//! Text of HTML that may be nested a million deep.
 
 use dom_query::{Document, NodeRef};
-use dom_smoothie::{CandidateSelectMode, Config, Readability, TextMode};
 
-/// Open tags at one time, before the text is taken without a parser; and real depth, before it is taken
-/// without recursion.
+/// Open tags at one time, before the text is taken without a parser.
 const OPEN_MAX: usize = 20_000;
+/// Real depth, before the text is taken without recursion.
 const DEPTH_MAX: usize = 200;
-const ELEMENTS_MAX: usize = 60_000;
 
-/// The readable part of `html` as Markdown; the whole page when no part stands out.
-pub(crate) fn markdown(html: &str, url: &str) -> String {
-    if open_tags(html) > OPEN_MAX {
-        return strip(html);
-    }
-    let document = Document::from(html);
-    if is_deep(&document.root()) {
-        return strip(html);
-    }
-    let config = Config {
-        keep_classes: true,
-        text_mode: TextMode::Markdown,
-        max_elements_to_parse: ELEMENTS_MAX,
-        candidate_select_mode: CandidateSelectMode::Readability,
-        ..Config::default()
-    };
-    let whole = body(&document);
-    let article = Readability::with_document(document, Some(url), Some(config)).and_then(|mut r| r.parse());
-    match article {
-        Ok(article)
-            if article.text_content.trim().len() * 12 >= whole.len()
-                && !article.text_content.trim().is_empty() =>
-        {
-            let title = article.title.trim();
-            let text = article.text_content.trim();
-            let doubled = title.is_empty() || text.trim_start_matches('#').trim_start().starts_with(title);
-            if doubled { text.to_owned() } else { format!("# {title}\n\n{text}") }
-        }
-        _ => whole,
-    }
-}
-
-/// Whether a page is nested so deeply that its tree should not be walked.
+/// True for a page that is nested so deeply that its tree should not be walked.
 pub(crate) fn is_too_deep(html: &str) -> bool {
     open_tags(html) > OPEN_MAX || is_deep(&Document::from(html).root())
 }
@@ -52,15 +18,6 @@ pub(crate) fn inline(html: &str) -> String {
         return strip(html);
     }
     Document::from(html).select("body").text().to_string()
-}
-
-fn body(document: &Document) -> String {
-    let skip = ["script", "style", "nav", "noscript", "template", "svg", "iframe"];
-    let body = document.select("body");
-    let text = body.nodes().first().map(|b| b.md(Some(&skip)).trim().to_owned()).unwrap_or_default();
-    let title = document.select("title").text();
-    let title = title.trim();
-    if title.is_empty() || text.contains(title) { text } else { format!("# {title}\n\n{text}") }
 }
 
 /// Roughly how many tags are open at once at most; never less than the truth for plain nesting.
@@ -79,7 +36,7 @@ fn open_tags(html: &str) -> usize {
     most
 }
 
-/// Whether the tree is nested deeper than recursion should go. Walks without recursion.
+/// True when the tree is nested deeper than recursion should go. Walks without recursion.
 fn is_deep(root: &NodeRef<'_>) -> bool {
     let mut open = vec![root.first_child()];
     while let Some(next) = open.last_mut() {
@@ -133,40 +90,6 @@ pub(crate) fn strip(html: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_page_becomes_markdown() {
-        let text =
-            "Long enough to count as the main part of the page, with <b>bold</b> words, commas, and sense. "
-                .repeat(6);
-        let html = format!(
-            "<html><head><title>The Page</title><style>p{{}}</style></head><body><nav><a href=/x>Menu</a></nav>\
-             <article><h1>The Page</h1><p>{text}</p><pre><code class=\"language-rust\">fn main() {{}}\n</code></pre>\
-             <p>See <a href=\"/more\">more</a>.</p></article><script>alert(1)</script></body></html>"
-        );
-        let md = markdown(&html, "https://example.org/a/");
-        assert!(md.contains("**bold**"), "{md}");
-        assert!(md.contains("fn main() {}") && md.contains("```"), "{md}");
-        assert!(md.contains("(https://example.org/more)"), "{md}");
-        assert!(!md.contains("alert") && !md.contains("Menu"), "{md}");
-    }
-
-    #[test]
-    fn a_page_without_a_main_part_is_shown_whole() {
-        let md = markdown("<title>T</title><body><ul><li>one<li>two</ul>", "https://example.org/");
-        assert!(md.contains("# T") && md.contains("one") && md.contains("two"), "{md}");
-        assert_eq!(markdown("", "https://example.org/"), "");
-    }
-
-    #[test]
-    fn x10_a_page_nested_without_end_is_survived() {
-        for (open, n) in
-            [("<div>", 1_000_000), ("<b>", 15_000), ("<table><tr><td>", 5_000), ("<blockquote>", 300)]
-        {
-            let html = format!("<body>{}deep text", open.repeat(n));
-            assert!(markdown(&html, "https://example.org/").contains("deep text"), "{open}");
-        }
-    }
 
     #[test]
     fn strip_leaves_text() {

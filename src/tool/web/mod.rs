@@ -6,6 +6,7 @@ mod extract;
 mod fetch;
 mod html;
 mod page;
+mod readable;
 mod search;
 
 pub use client::{Net, Reply, Resolver, Sent};

@@ -5,19 +5,22 @@ use std::net::IpAddr;
 use reqwest::Url;
 
 use super::client::{Net, Reply, Resolver, Sent};
-use super::{address, html};
+use super::{address, readable};
 use crate::foreign::framed;
 use crate::guard::blocking;
 use crate::output::human;
-use crate::text::{clean, is_binary, visible};
+use crate::pdf;
+use crate::text::{clean, is_binary, kind, visible};
 use crate::{Limits, ToolCx, ToolError};
 
 /// A page as text.
 pub(super) struct Page {
     /// Where it was found in the end.
     pub url: Url,
-    /// `None`: it is no text.
+    /// `None`: it is no text, or has none.
     pub text: Option<String>,
+    /// What of it is not in the text, and how to get it: sentences without a full stop.
+    notes: Vec<String>,
     /// The bytes that were fetched, for people.
     pub size: String,
     /// There are more.
@@ -43,16 +46,43 @@ impl Page {
                 return Err(ToolError::TimedOut(format!("no complete answer within {} s", limits.fetch_time.as_secs())));
             }
         };
-        read(url, reply, raw).await
+        let (mut page, scripts) = read(url, reply, raw).await?;
+        if scripts {
+            page.notes.push(needs_browser(cx));
+        }
+        Ok(page)
+    }
+
+    /// The text within its marks, then the notes on it. `text` is its own or the begin of it; `note` goes with its address.
+    pub(super) fn framed(&self, text: &str, note: &str) -> String {
+        let mut all = framed(&self.url, text, note);
+        for note in &self.notes {
+            all.push_str(&format!("[{note}]\n"));
+        }
+        all
     }
 
     /// What is said of a page that is no text.
     pub(super) fn is_no_text(&self) -> String {
         let Self { url, status, size, .. } = self;
-        let mime = visible(if self.mime.is_empty() { "an unknown type" } else { &self.mime });
+        let mime = visible(&self.mime);
         let more = if self.capped { " or more" } else { "" };
-        format!("{url}: HTTP {status}, {mime}, {size}{more}; not text, not shown")
+        let why = if self.notes.is_empty() { "not text, not shown".into() } else { self.notes.join("; ") };
+        format!("{url}: HTTP {status}, {mime}, {size}{more}; {why}")
     }
+}
+
+/// The words about a page whose text scripts make: what opens it here.
+fn needs_browser(cx: &ToolCx) -> String {
+    let tools = cx.ports.scripts().map(|scripts| scripts.tools()).unwrap_or_default();
+    let why = "the text of this page is made by scripts, which web_fetch does not run";
+    if tools.iter().any(|tool| tool.name() == "browser_navigate") {
+        return format!("{why}: browser_navigate opens it");
+    }
+    format!(
+        "{why}. A browser would, but this agent has no browser tool: they come with an installed Chromium, or with \
+         browser.program or browser.url in config.toml, unless browser.enabled is false"
+    )
 }
 
 /// The bytes at `url`, at most `cap` of them, which a server of the settings named. `own`: it is that server's own address,
@@ -143,31 +173,73 @@ async fn addresses(url: &Url, resolver: &dyn Resolver, limits: &Limits) -> Resul
     Ok(found)
 }
 
-async fn read(url: Url, reply: Reply, raw: bool) -> Result<Page, ToolError> {
-    let kind = reply.content_type.clone().unwrap_or_default().to_ascii_lowercase();
-    let mime = kind.split(';').next().unwrap_or_default().trim().to_owned();
+/// The page, and true when its text is made by scripts.
+async fn read(url: Url, reply: Reply, raw: bool) -> Result<(Page, bool), ToolError> {
+    let content_type = reply.content_type.clone().unwrap_or_default().to_ascii_lowercase();
+    let mime = content_type.split(';').next().unwrap_or_default().trim().to_owned();
     let size = human(reply.body.len() as u64);
     let (status, capped, mut body) = (reply.status, reply.capped, reply.body);
-    let is_html = !raw
-        && (mime == "text/html"
-            || mime == "application/xhtml+xml"
-            || mime.is_empty() && looks_like_html(&body));
-    if !is_html && !is_text(&mime, &body) {
-        return Ok(Page { url, text: None, size, capped, status, mime });
+    let mut page = Page { url, text: None, notes: Vec::new(), size, capped, status, mime };
+    if pdf::is_pdf(&body) && !is_other(&page.mime) {
+        "application/pdf".clone_into(&mut page.mime);
+        page.of_pdf(body).await?;
+        return Ok((page, false));
     }
-    let address = url.to_string();
-    let text = blocking("fetch", move || {
-        let text = decode(std::mem::take(&mut body), &kind);
-        let text = if is_html { html::markdown(&text, &address) } else { text };
-        Ok(clean(text.as_bytes()))
+    let is_html = !raw
+        && (page.mime == "text/html"
+            || page.mime == "application/xhtml+xml"
+            || page.mime.is_empty() && looks_like_html(&body));
+    if !is_html && !is_text(&page.mime, &body) {
+        if matches!(page.mime.as_str(), "" | "application/octet-stream" | "binary/octet-stream") {
+            page.mime = kind(&body).to_owned();
+        }
+        return Ok((page, false));
+    }
+    let address = page.url.clone();
+    let (text, notes, scripts) = blocking("fetch", move || {
+        let text = decode(std::mem::take(&mut body), &content_type);
+        if !is_html {
+            return Ok((clean(text.as_bytes()), Vec::new(), false));
+        }
+        let readable = readable::read(&text, &address);
+        Ok((clean(readable.text.as_bytes()), readable.notes, readable.scripts))
     })
     .await?;
+    page.notes = notes;
     if status >= 400 {
         let head: String = text.chars().take(1_000).collect();
-        return Err(ToolError::Tell(format!("{url}: HTTP {status}. {}", framed(&url, &head, ""))));
+        return Err(ToolError::Tell(format!(
+            "{}: HTTP {status}. {}",
+            page.url,
+            framed(&page.url, &head, "")
+        )));
     }
-    let text = if text.trim().is_empty() { "(no text)\n".into() } else { text };
-    Ok(Page { url, text: Some(text), size, capped, status, mime })
+    page.text = Some(if text.trim().is_empty() { "(no text)\n".into() } else { text });
+    Ok((page, scripts))
+}
+
+impl Page {
+    /// Takes the text of a PDF file, or why there is none.
+    async fn of_pdf(&mut self, body: Vec<u8>) -> Result<(), ToolError> {
+        match blocking("fetch", move || Ok(pdf::read(&body))).await? {
+            Ok(found) => {
+                self.text = Some(clean(found.text.as_bytes()));
+                self.notes = found.notes;
+            }
+            Err(why) => self.notes = vec![why.to_string()],
+        }
+        if self.status >= 400 {
+            return Err(ToolError::Tell(format!("{}: HTTP {}, with a PDF", self.url, self.status)));
+        }
+        Ok(())
+    }
+}
+
+/// True for a type that surely is no PDF, whatever its text begins with.
+fn is_other(mime: &str) -> bool {
+    mime.starts_with("text/") && mime != "text/html"
+        || ["image/", "audio/", "video/", "font/"].iter().any(|kind| mime.starts_with(kind))
+        || mime.ends_with("json")
 }
 
 fn is_text(mime: &str, body: &[u8]) -> bool {

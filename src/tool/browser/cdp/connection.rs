@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tiller_protocol::lock;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -47,7 +48,8 @@ pub(crate) struct Event {
 #[derive(Deserialize)]
 struct Incoming {
     id: Option<u64>,
-    result: Option<Value>,
+    /// Not read yet: replies of many megabytes are read once, as what they are wanted for.
+    result: Option<Box<RawValue>>,
     error: Option<Failure>,
 }
 
@@ -57,7 +59,7 @@ struct Failure {
     message: String,
 }
 
-type Waiting = Mutex<HashMap<u64, oneshot::Sender<Result<Value, CdpError>>>>;
+type Waiting = Mutex<HashMap<u64, oneshot::Sender<Result<Box<RawValue>, CdpError>>>>;
 /// By session; `None`: events of the browser itself.
 type Sinks = Mutex<HashMap<Option<String>, mpsc::Sender<Event>>>;
 
@@ -116,6 +118,20 @@ impl Cdp {
         method: &str,
         params: Value,
     ) -> Result<Value, CdpError> {
+        let reply = self.call_raw(session, method, params).await?;
+        Ok(serde_json::from_str(reply.get()).unwrap_or_default())
+    }
+
+    /// As [`Self::call`], with the reply as the browser wrote it.
+    ///
+    /// # Errors
+    /// [`CdpError`].
+    pub(crate) async fn call_raw(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> Result<Box<RawValue>, CdpError> {
         let (reply, replied) = oneshot::channel();
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         lock(&self.waiting).insert(id, reply);
@@ -204,7 +220,7 @@ async fn deliver(message: &[u8], waiting: &Waiting, sinks: &Sinks) {
     if let Some(id) = incoming.id {
         let reply = match incoming.error {
             Some(failure) => Err(CdpError::Refused(failure.message)),
-            None => Ok(incoming.result.unwrap_or(Value::Null)),
+            None => Ok(incoming.result.unwrap_or_default()),
         };
         if let Some(call) = lock(waiting).remove(&id) {
             // The caller may have stopped waiting.

@@ -16,8 +16,8 @@ use std::io;
 
 use async_trait::async_trait;
 
-/// Greatest message that is read, in bytes: a picture of a large page.
-pub(crate) const MESSAGE_BYTES: usize = 64 << 20;
+/// Greatest message that is read, in bytes: a picture of a large page, or the elements of one with 30,000 rows.
+pub(crate) const MESSAGE_BYTES: usize = 192 << 20;
 
 /// Receives messages of the browser, each one JSON text.
 #[async_trait]

@@ -14,6 +14,7 @@ pub(crate) use state::{DialogAnswer, OpenedTab, PageState};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tiller_protocol::lock;
 use tokio_util::task::AbortOnDropHandle;
@@ -101,9 +102,18 @@ impl Page {
 
     /// Calls a method of this tab.
     pub(crate) async fn call(&self, method: &str, params: Value) -> Result<Value, CdpError> {
+        let reply = self.call_raw(method, params).await?;
+        Ok(serde_json::from_str(reply.get()).unwrap_or_default())
+    }
+
+    /// As [`Self::call`], with the reply as the browser wrote it.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub(crate) async fn call_raw(&self, method: &str, params: Value) -> Result<Box<RawValue>, CdpError> {
         tokio::select! {
             biased;
-            reply = self.cdp.call(Some(&self.session), method, params) => reply,
+            reply = self.cdp.call_raw(Some(&self.session), method, params) => reply,
             () = self.crashed() => Err(CdpError::Refused("the page has crashed".into())),
         }
     }

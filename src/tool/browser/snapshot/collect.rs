@@ -25,7 +25,10 @@ pub(crate) async fn collect(page: &mut Page) -> Result<PageText, CdpError> {
         let state = lock(&page.shared.state);
         (state.url.clone(), state.documents, state.frames.clone())
     };
-    let mut frames = local_frames(page, None, &page.target).await?;
+    // The browser collects the second while the first is read.
+    let (frames, first) = tokio::join!(local_frames(page, None, &page.target), elements(page, None));
+    let mut frames = frames?;
+    let mut dom = HashMap::from([(None, first)]);
     for (frame, session) in remote.into_iter().take(FRAMES) {
         // A frame may go away while it is looked at.
         let Ok(owner) = owner(page, None, &frame).await else { continue };
@@ -37,14 +40,9 @@ pub(crate) async fn collect(page: &mut Page) -> Result<PageText, CdpError> {
         }
     }
     frames.truncate(FRAMES);
-    let mut dom = HashMap::new();
     for frame in &frames {
         if !dom.contains_key(&frame.session) {
-            let ask = json!({"computedStyles": STYLES});
-            let reply = call(page, frame.session.as_deref(), "DOMSnapshot.captureSnapshot", ask).await;
-            // Without it only controls have references.
-            let nodes = reply.map(|reply| DomNodes::read(&reply)).unwrap_or_default();
-            dom.insert(frame.session.clone(), nodes);
+            dom.insert(frame.session.clone(), elements(page, frame.session.as_deref()).await);
         }
     }
     if page.last.as_ref().is_some_and(|last| last.document != document) {
@@ -69,6 +67,13 @@ async fn call(page: &Page, session: Option<&str>, method: &str, params: Value) -
     }
 }
 
+/// The elements of a session's documents; without them only controls have references.
+async fn elements(page: &Page, session: Option<&str>) -> DomNodes {
+    let ask = json!({"computedStyles": STYLES});
+    let reply = call(page, session, "DOMSnapshot.captureSnapshot", ask).await;
+    reply.map(|reply| DomNodes::read(&reply)).unwrap_or_default()
+}
+
 /// The frames of one process: the first one, and those in it.
 async fn local_frames(page: &Page, session: Option<String>, first: &str) -> Result<Vec<Frame>, CdpError> {
     let reply = call(page, session.as_deref(), "Page.getFrameTree", json!({})).await?;
@@ -78,7 +83,11 @@ async fn local_frames(page: &Page, session: Option<String>, first: &str) -> Resu
     for id in ids.into_iter().take(FRAMES) {
         let ask = json!({"frameId": id});
         let is_first = id == first;
-        let reply = call(page, session.as_deref(), "Accessibility.getFullAXTree", ask).await;
+        let method = "Accessibility.getFullAXTree";
+        let reply = match session.as_deref() {
+            None => page.call_raw(method, ask).await,
+            Some(session) => page.cdp.call_raw(Some(session), method, ask).await,
+        };
         let reply = match reply {
             Ok(reply) => reply,
             Err(CdpError::Refused(_)) if !is_first => continue,
@@ -92,7 +101,7 @@ async fn local_frames(page: &Page, session: Option<String>, first: &str) -> Resu
                 Err(_) => continue,
             }
         };
-        frames.push(Frame { session: session.clone(), tree: AxTree::read(reply), owner });
+        frames.push(Frame { session: session.clone(), tree: AxTree::read(&reply), owner });
     }
     Ok(frames)
 }

@@ -8,6 +8,8 @@ use crate::text::visible;
 const TEXT: usize = 2_000;
 /// Bytes of one text when the page exceeds its budget.
 const SHORT: usize = 120;
+/// Characters of a text that stands in the line of the element around it.
+const SIGN: usize = 3;
 /// Levels of indentation that are shown.
 const INDENT: usize = 12;
 
@@ -20,12 +22,20 @@ pub(super) fn lines(nodes: &[Node]) -> Vec<String> {
 
 fn write(nodes: &[Node], depth: usize, lines: &mut Vec<String>) {
     for node in nodes {
+        if is_plain_list(node) {
+            // Known by its items.
+            write(&node.children, depth, lines);
+            continue;
+        }
         let mut line = " ".repeat(depth.min(INDENT));
         if let Some(number) = node.reference {
             line.push_str(&format!("e{number} "));
         }
         let mut words: Vec<String> = Vec::new();
-        if node.role != Role::Text {
+        if node.role == Role::ListItem && node.reference.is_none() {
+            // As in a list on paper.
+            words.push("-".into());
+        } else if node.role != Role::Text {
             words.push(visible(&node.role.word()).into_owned());
         }
         if !node.name.is_empty() {
@@ -35,10 +45,32 @@ fn write(nodes: &[Node], depth: usize, lines: &mut Vec<String>) {
             words.push(format!("= {}", quote(value, TEXT)));
         }
         words.extend(node.states.iter().map(|s| visible(s).replace(['\n', '\r'], " ")));
+        let children = match node.children.as_slice() {
+            // The sign on a button with a name, in its line.
+            [sign]
+                if node.reference.is_some()
+                    && sign.role == Role::Text
+                    && sign.name.chars().count() <= SIGN =>
+            {
+                words.push(quote(&sign.name, TEXT));
+                &[]
+            }
+            children => children,
+        };
         line.push_str(&words.join(" "));
         lines.push(line);
-        write(&node.children, depth + 1, lines);
+        write(children, depth + 1, lines);
     }
+}
+
+/// True for a list that says nothing but its items.
+fn is_plain_list(node: &Node) -> bool {
+    matches!(&node.role, Role::Other(role) if role == "list")
+        && node.reference.is_none()
+        && node.name.is_empty()
+        && node.value.is_none()
+        && node.states.is_empty()
+        && node.children.iter().all(|child| child.role == Role::ListItem)
 }
 
 /// Text within quotes, in one line.

@@ -124,8 +124,8 @@ pub(crate) struct RefElement {
     pub(crate) name: String,
 }
 
-/// Elements that are remembered of a tab.
-const REFS: usize = 20_000;
+/// Elements that are remembered of a tab: more than those of one snapshot, so that none of these is forgotten.
+const REFS: usize = 200_000;
 
 impl Refs {
     fn number(&mut self, id: ElementId, role: Role, name: &str) -> u32 {
@@ -275,7 +275,7 @@ impl Builder<'_> {
                 children.extend(self.hidden_element(*element, refs));
             }
         }
-        let children = joined(children);
+        let children = without_labels(joined(children));
         if plain && reference.is_none() {
             if role == "LabelText"
                 && let Some(inner) = one_thing(&children)
@@ -311,6 +311,17 @@ impl Builder<'_> {
             {
                 if matches!(node.role, Role::ListItem | Role::Cell) && !ax.is("focusable") {
                     return node.children;
+                }
+                // A heading that is a link, in one line.
+                if let Role::Heading(_) = node.role
+                    && node.reference.is_none()
+                    && node.name == inner.name
+                    && node.states.is_empty()
+                    && inner.children.is_empty()
+                {
+                    let mut inner = inner.clone();
+                    inner.states.push(node.role.word().into_owned());
+                    return vec![inner];
                 }
                 // The link of a tab or of a menu's entry.
                 if ACTIVE.contains(&role) && node.name == inner.name && inner.role.word() == "link" {
@@ -445,6 +456,24 @@ fn joined(nodes: Vec<Node>) -> Vec<Node> {
     all
 }
 
+/// Nodes without the text of a label that the field beside it has in its name.
+fn without_labels(nodes: Vec<Node>) -> Vec<Node> {
+    let says = |field: Option<&Node>, label: &Node| {
+        field.is_some_and(|field| {
+            matches!(&field.role, Role::Other(role) if FIELDS.contains(&role.as_str()))
+                && field.reference.is_some()
+                && label.name.chars().count() > 2
+                && field.name.contains(label.name.as_str())
+        })
+    };
+    let label = |at: usize| {
+        let beside = [at.checked_sub(1).and_then(|n| nodes.get(n)), nodes.get(at + 1)];
+        nodes[at].role == Role::Text && beside.into_iter().any(|field| says(field, &nodes[at]))
+    };
+    let labels: Vec<bool> = (0..nodes.len()).map(label).collect();
+    nodes.into_iter().zip(labels).filter(|(_, label)| !label).map(|(node, _)| node).collect()
+}
+
 /// The children of a node without texts that its name or value says already.
 fn without_repeats(node: &Node, children: Vec<Node>) -> Vec<Node> {
     let squeeze = |text: &str| text.split_whitespace().collect::<String>();
@@ -488,4 +517,18 @@ fn states(ax: &AxNode) -> Vec<String> {
         states.push("invalid".into());
     }
     states
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_page_keeps_the_references_of_its_begin() {
+        let mut refs = Refs::default();
+        for backend in 0..60_000 {
+            refs.number(ElementId { session: None, backend }, Role::Clickable, "");
+        }
+        assert_eq!(refs.get(1).map(|element| element.id.backend), Some(0));
+    }
 }

@@ -53,6 +53,33 @@ async fn a_label_and_its_field_are_one_line_and_paragraphs_are_lines_of_their_ow
     world.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_signs_and_headings_that_are_links_are_short() {
+    let Some(world) = World::new() else { return };
+    let body = "<h1>Tasks</h1><ul><li><input type=checkbox aria-label='Done: Scrub'> <label>Scrub</label> \
+        <button aria-label='Delete Scrub'>\u{d7}</button></li><li>Two <b>words</b></li><li></li></ul>\
+        <ul aria-label=Named><li>In it</li></ul><h3><a href='/x'>A title</a></h3>\
+        <h3><a href='/y'>Part</a> of it</h3><input aria-label=Name> Text";
+    let site = Site::new(&[("/", html(body))]);
+    let page = world.open(&site, "/").await;
+    let wanted = [
+        "heading 1 \"Tasks\"",
+        "-",
+        " e1 checkbox \"Done: Scrub\"",
+        " e2 button \"Delete Scrub\" \"\u{d7}\"",
+        "- \"Two words\"",
+        "list \"Named\"",
+        " - \"In it\"",
+        "e3 link \"A title\" heading 3",
+        "heading 3 \"Part of it\"",
+        " e4 link \"Part\"",
+        "e5 textbox \"Name\"",
+        "\"Text\"",
+    ];
+    assert_eq!(lines(&page), wanted, "{page}");
+    world.end().await;
+}
+
 const DRAWING: &str = "<svg width=120 height=100 onclick='said.textContent = event.offsetX + \",\" + event.offsetY'>\
     <circle cx=30 cy=40 r=10 fill=red /><rect x=60 y=20 width=30 height=40 style='fill:#00ff00'/>\
     <text x=5 y=90>A</text></svg><p id=said></p>\

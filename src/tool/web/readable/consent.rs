@@ -1,0 +1,234 @@
+//! Boxes that ask for consent or for an address: they lie over or beside the text, and are none of it.
+
+use dom_query::{Document, NodeRef};
+
+use super::{attribute, holds_core, is, is_core, plain};
+
+/// Bytes of text up to which a box is looked at.
+const BOX: usize = 3_000;
+/// Buttons and forms of a page that are looked at.
+const LOOKED: usize = 100;
+/// Elements around a button that may be its box.
+const AROUND: usize = 12;
+
+/// Names of programs that ask for consent, and words that mean nothing else, in ids and classes.
+const PROGRAMS: [&str; 22] = [
+    "onetrust",
+    "cookiebot",
+    "cybotcookie",
+    "didomi",
+    "usercentrics",
+    "qc-cmp",
+    "truste",
+    "sp_message",
+    "cc-window",
+    "cookieyes",
+    "cky-consent",
+    "iubenda",
+    "klaro",
+    "osano",
+    "termly",
+    "borlabs",
+    "cmplz",
+    "quantcast",
+    "fc-consent",
+    "gdpr",
+    "ccpa",
+    "eu-cookie",
+];
+/// With one of these, `cookie` or `consent` in an id or class means a box.
+const BOXES: [&str; 16] = [
+    "banner", "notice", "bar", "popup", "pop-up", "modal", "overlay", "dialog", "box", "message", "wall",
+    "law", "alert", "layer", "prompt", "consent",
+];
+/// Texts of buttons that answer it begin with one of these.
+const ANSWERS: [&str; 34] = [
+    "accept",
+    "agree",
+    "i agree",
+    "i accept",
+    "allow",
+    "reject",
+    "decline",
+    "deny",
+    "refuse",
+    "got it",
+    "ok",
+    "okay",
+    "understood",
+    "i understand",
+    "necessary only",
+    "only necessary",
+    "essential only",
+    "manage",
+    "akzeptieren",
+    "alle akzeptieren",
+    "zustimmen",
+    "ablehnen",
+    "einverstanden",
+    "nur notwendige",
+    "accepter",
+    "tout accepter",
+    "j'accepte",
+    "refuser",
+    "aceptar",
+    "rechazar",
+    "accetta",
+    "rifiuta",
+    "accepteren",
+    "aceitar",
+];
+/// Words of what is asked.
+const ASKED: [&str; 13] = [
+    "cookie",
+    "consent",
+    "gdpr",
+    "your privacy",
+    "privacy policy",
+    "tracking",
+    "datenschutz",
+    "einwilligung",
+    "confidentialit",
+    "privacidad",
+    "privacy preferences",
+    "similar technologies",
+    "personal data",
+];
+/// Words of boxes that ask for an address to send news to.
+const NEWS: [&str; 10] = [
+    "newsletter",
+    "subscribe",
+    "sign up",
+    "signup",
+    "sign-up",
+    "mailing list",
+    "mailing-list",
+    "inbox",
+    "abonnieren",
+    "s'abonner",
+];
+
+/// The boxes that ask for consent, the outermost of each.
+pub(super) fn consent_boxes<'a>(document: &'a Document) -> Vec<NodeRef<'a>> {
+    let mut boxes: Vec<NodeRef<'a>> = Vec::new();
+    let named = "[id*=cookie i], [class*=cookie i], [aria-label*=cookie i], [id*=consent i], [class*=consent i], \
+                 [aria-label*=consent i], [id*=gdpr i], [class*=gdpr i], [id*=ccpa i], [class*=ccpa i]";
+    let programs = PROGRAMS.map(|name| format!("[id*='{name}' i], [class*='{name}' i]")).join(", ");
+    for node in document.select(&format!("{named}, {programs}")).nodes().iter().take(LOOKED) {
+        if is_named_box(node) {
+            boxes.push(*node);
+        }
+    }
+    let answers = document.select("button, a, input[type=button i], input[type=submit i], [role=button i]");
+    let answers = answers.nodes().iter().filter(|node| is_answer(node)).take(LOOKED).copied();
+    boxes.extend(answers.filter_map(box_of_answer));
+    boxes
+}
+
+/// True for a button or link whose text answers a question for consent.
+fn is_answer(node: &NodeRef<'_>) -> bool {
+    let text = if is(node, &["input"]) { attribute(node, "value") } else { plain(node, 60) };
+    let text = text.trim();
+    text.len() < 60
+        && ANSWERS
+            .iter()
+            .any(|word| text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
+}
+
+/// True when id, class or label say that an element is such a box, and it is one.
+fn is_named_box(node: &NodeRef<'_>) -> bool {
+    let names = [attribute(node, "id"), attribute(node, "class"), attribute(node, "aria-label")].join(" ");
+    let certain = PROGRAMS.iter().any(|name| names.contains(name));
+    let likely = names.contains("cookie") || names.contains("consent");
+    if !(certain || likely && BOXES.iter().any(|word| names.contains(word))) || holds_core(node) {
+        return false;
+    }
+    let text = plain(node, BOX);
+    if text.len() >= BOX && !certain || !ASKED.iter().any(|word| text.contains(word)) {
+        return false;
+    }
+    certain
+        || node
+            .descendants_it()
+            .take(LOOKED)
+            .any(|inner| is(&inner, &["button", "a", "input"]) && is_answer(&inner))
+}
+
+/// The box around a button that answers: as far out as the rest of the text speaks of nothing else.
+fn box_of_answer<'a>(button: NodeRef<'a>) -> Option<NodeRef<'a>> {
+    let mut found = None;
+    for around in button.ancestors_it(Some(AROUND)) {
+        if is_core(&around) || holds_core(&around) || !only_asks(&around) {
+            break;
+        }
+        if ASKED.iter().any(|word| plain(&around, BOX).contains(word)) {
+            found = Some(around);
+        }
+    }
+    found
+}
+
+/// True when each paragraph of an element belongs to a question for consent: it has one of its words, or is short and stands
+/// after one that has.
+fn only_asks(node: &NodeRef<'_>) -> bool {
+    if plain(node, BOX).len() >= BOX {
+        return false;
+    }
+    let mut asked = false;
+    for inner in node.descendants_it().filter(NodeRef::is_text) {
+        let text = inner.text().trim().to_lowercase();
+        let free = || {
+            let mut around = inner.ancestors_it(Some(AROUND)).take_while(|outer| outer.id != node.id);
+            around.any(|outer| {
+                is(&outer, &["button", "a", "label", "h2", "h3", "h4", "h5", "h6", "option"])
+                    || attribute(&outer, "role") == "button"
+            })
+        };
+        if text.is_empty() || free() {
+            continue;
+        }
+        if ASKED.iter().any(|word| text.contains(word)) {
+            asked = true;
+        } else if !asked {
+            return false;
+        }
+    }
+    true
+}
+
+/// Boxes that ask for an address to send news to.
+pub(super) fn newsletter_boxes<'a>(document: &'a Document) -> Vec<NodeRef<'a>> {
+    let mut boxes = Vec::new();
+    for form in document.select("form").nodes().iter().take(LOOKED) {
+        let fields: Vec<NodeRef<'_>> = form
+            .descendants_it()
+            .filter(|inner| is(inner, &["input", "textarea", "select"]))
+            .filter(|inner| {
+                !matches!(attribute(inner, "type").as_str(), "hidden" | "submit" | "button" | "checkbox")
+            })
+            .collect();
+        let email = |field: &NodeRef<'_>| {
+            attribute(field, "type") == "email" || attribute(field, "name").contains("email")
+        };
+        if fields.len() > 3
+            || !fields.iter().any(email)
+            || fields.iter().any(|f| attribute(f, "type") == "password")
+        {
+            continue;
+        }
+        let mut found = None;
+        for around in std::iter::once(*form).chain(form.ancestors_it(Some(4))) {
+            let text = plain(&around, 600);
+            let names = [attribute(&around, "id"), attribute(&around, "class")].join(" ");
+            let start: String = text.chars().take(120).collect();
+            if is_core(&around) || holds_core(&around) || text.len() >= 600 {
+                break;
+            }
+            if NEWS.iter().any(|word| start.contains(word) || names.contains(word)) {
+                found = Some(around);
+            }
+        }
+        boxes.extend(found);
+    }
+    boxes
+}

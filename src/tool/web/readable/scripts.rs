@@ -1,0 +1,80 @@
+//! Knows pages whose text is made by scripts.
+
+use dom_query::{Document, NodeRef};
+
+use super::{is, plain, words};
+
+/// Bytes of text from which a page is worth reading without its scripts.
+const READABLE: usize = 500;
+/// Bytes of text that a page of scripts may have: a title, "Loading...", a footer.
+const EMPTY: usize = 120;
+/// Elements that scripts fill, by the usual names.
+const ROOTS: &str = "#root, #app, #__next, #__nuxt, #___gatsby, #svelte, #main-app, app-root, [data-reactroot], [ng-app], \
+                     [data-server-rendered], #app-root, #application";
+
+/// What a page says of its scripts.
+pub(super) struct Signs {
+    /// There are scripts that run.
+    scripts: bool,
+    /// An element for scripts to fill is empty.
+    empty_root: bool,
+    /// The page asks for scripts where they do not run.
+    asks: bool,
+}
+
+impl Signs {
+    pub(super) fn of(document: &Document) -> Self {
+        let scripts = document.select("script");
+        let runs = |node: &NodeRef<'_>| {
+            let kind = super::attribute(node, "type");
+            kind.is_empty() || kind == "module" || kind.contains("javascript")
+        };
+        let roots = document.select(ROOTS);
+        let noscript = document.select("noscript");
+        let asks = |node: &NodeRef<'_>| asks_for_scripts(&plain(node, 2_000));
+        Self {
+            scripts: scripts.nodes().iter().any(runs),
+            empty_root: roots.nodes().iter().take(20).any(is_empty),
+            asks: noscript.nodes().iter().take(50).any(asks),
+        }
+    }
+
+    /// True when the text that was found is not the page's.
+    pub(super) fn made_by_scripts(&self, text: &str) -> bool {
+        let size = text.trim().len();
+        let asks = self.asks || asks_for_scripts(&text.to_lowercase());
+        size < READABLE && (asks || self.scripts && (self.empty_root || size < EMPTY))
+    }
+}
+
+/// True for an element without text but that of scripts and notes for readers without them.
+fn is_empty(node: &NodeRef<'_>) -> bool {
+    let skipped =
+        node.descendants_it().filter(|inner| is(inner, &["script", "style", "noscript", "template"]));
+    let skipped: usize = skipped.map(|inner| words(&inner, usize::MAX)).sum();
+    words(node, usize::MAX).saturating_sub(skipped) < 4
+}
+
+/// True for a short text, in small letters, that asks to turn scripts on.
+pub(super) fn asks_for_scripts(text: &str) -> bool {
+    let text = text.to_lowercase();
+    text.len() < READABLE
+        && (text.contains("javascript") || text.contains("java script"))
+        && [
+            "enable",
+            "turn on",
+            "activate",
+            "require",
+            "need",
+            "disabled",
+            "without",
+            "aktivieren",
+            "activer",
+            "activar",
+            "doesn't work",
+            "support",
+            "must",
+        ]
+        .iter()
+        .any(|word| text.contains(word))
+}
