@@ -202,7 +202,7 @@ fn other_tmp(command: &str, cx: &ToolCx) -> Option<String> {
     let words = command.split(|c: char| c.is_whitespace() || "'\"`;,()<>|&=".contains(c)).take(WORDS);
     let mut found = words.filter_map(|word| Some((word, cx.workspace.in_session_tmp(Path::new(word))?)));
     let (word, at) = found.next()?;
-    Some(format!("{word} is that of the machine here; the agent's own file of this name is {}", at.display()))
+    Some(format!("{word} here is the machine's; the agent's file of that name is {}", at.display()))
 }
 
 /// Connections that the sandbox of this call's command refused.

@@ -124,7 +124,7 @@ fn a_path_below_tmp_that_the_person_names_is_the_file_that_the_session_sees() {
 
     // The person's own line runs as they are.
     say(&mut term, &format!("!cat {only}"));
-    term.wait("where it is", |s| words(s).contains("the agent's own file of this name is"));
+    term.wait("where it is", |s| s.contains("here is the machine's; the agent's file"));
     assert_eq!(quit(&mut term), 0);
 }
 
