@@ -64,6 +64,19 @@ impl Writes {
         texts.iter().for_each(|(path, text)| watcher.known(path, text));
     }
 
+    /// Ends when what changed before is reported; `None`: the watcher is not there for hooks.
+    pub(crate) fn settled(&self) -> Option<tokio::task::JoinHandle<()>> {
+        let watcher = self.watcher.clone().filter(|watcher| watcher.is_for_hooks())?;
+        Some(tokio::task::spawn_blocking(move || watcher.settle()))
+    }
+
+    /// Waits until changes are seen, where that matters.
+    pub(crate) async fn ready(&self) {
+        let Some(watcher) = self.watcher.clone().filter(|watcher| watcher.is_for_hooks()) else { return };
+        // After a panic there nothing is reported.
+        let _ = tokio::task::spawn_blocking(move || watcher.ready()).await;
+    }
+
     /// Searches for changes by others of files that `agent` knows, since the last search.
     pub(crate) async fn look(&self, agent: &AgentId, workspace: &Workspace) {
         let Some(watcher) = self.watcher.clone().filter(|watcher| watcher.has_changes(agent)) else { return };
@@ -89,8 +102,10 @@ pub(crate) struct Watching {
     pub(crate) writes: Writes,
     /// The last changes, for a client that connects.
     pub(crate) feed: VecDeque<FileChange>,
-    /// Hooks for changed files are at work.
+    /// Hooks for changed files are at work, or were just now.
     pub(crate) hook_busy: Arc<std::sync::atomic::AtomicBool>,
+    /// Locked while they are at work.
+    pub(crate) hook_run: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Waits a little while the inbox is full, then drops the report: ending the watcher waits for its thread, so that
