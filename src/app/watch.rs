@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,12 +18,10 @@ pub(super) struct Watch {
     config: Mutex<Option<Config>>,
     running: Mutex<Option<Arc<Watcher>>>,
     for_hooks: bool,
-    /// Its sender is dropped when the first walk is done.
-    ready: Mutex<Option<Receiver<()>>>,
 }
 
 /// How long is waited for the first walk, and for the last changes.
-const READY: Duration = Duration::from_secs(10);
+const SETTLED: Duration = Duration::from_secs(10);
 
 impl Watch {
     /// Watches `root`, with the person's settings; `own`: Tiller's own folders, never watched.
@@ -49,7 +46,6 @@ impl Watch {
             config: Mutex::new(Some(config)),
             running: Mutex::new(None),
             for_hooks: false,
-            ready: Mutex::default(),
         }
     }
 
@@ -69,15 +65,12 @@ impl Watch {
 impl tiller_engine::Watcher for Watch {
     fn start(&self, sink: WatchSink) {
         let Some(config) = lock(&self.config).take() else { return };
-        let (walked, ready) = sync_channel(1);
-        *lock(&self.ready) = Some(ready);
-        let walked = Mutex::new(Some(walked));
         let hear = Arc::new(move |report| {
             let seen = match report {
                 Report::Changes(changes) => WatchReport { changes, ..WatchReport::default() },
                 Report::Git(git) => WatchReport { git: Some(git), ..WatchReport::default() },
                 Report::Notice(notice) => WatchReport { notice: Some(notice), ..WatchReport::default() },
-                Report::Ready { .. } => return drop(lock(&walked).take()),
+                Report::Ready { .. } => return,
             };
             // False: the engine has ended, and the watcher ends with it.
             let _ = sink(seen);
@@ -89,15 +82,8 @@ impl tiller_engine::Watcher for Watch {
         self.for_hooks
     }
 
-    fn ready(&self) {
-        if let Some(ready) = lock(&self.ready).take() {
-            // The sender is dropped in either case.
-            let _ = ready.recv_timeout(READY);
-        }
-    }
-
     fn settle(&self) {
-        self.with(|w| w.settle(READY));
+        self.with(|w| w.settle(SETTLED));
     }
 
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {

@@ -172,7 +172,9 @@ impl Workspace {
 
     /// Where a file lies that a call names by `path` (absolute, links resolved): the session's `/tmp` is a folder of its own.
     pub fn lies(&self, path: &Path, env: &[(String, String)]) -> PathBuf {
-        let tmp = self.tmp.as_ref().filter(|_| self.terminal.is_none() && SeenTmp::concerns(path));
+        // The workspace is seen as it is.
+        let concerns = SeenTmp::concerns(path) && !path.starts_with(&self.root);
+        let tmp = self.tmp.as_ref().filter(|_| self.terminal.is_none() && concerns);
         let seen = tmp.and_then(|tmp| tmp.seen(&self.root, env));
         seen.and_then(|seen| seen.lies(path)).unwrap_or_else(|| path.to_owned())
     }

@@ -29,9 +29,7 @@ pub trait Watcher: Send + Sync {
     fn is_for_hooks(&self) -> bool {
         false
     }
-    /// Waits until it sees changes, some seconds at most. Blocks.
-    fn ready(&self) {}
-    /// Waits until what changed before is reported, some seconds at most. Blocks.
+    /// Waits until it sees changes, and until what changed before is reported; some seconds at most. Blocks.
     fn settle(&self) {}
     /// `agent` is about to write these paths.
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]);

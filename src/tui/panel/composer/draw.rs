@@ -60,7 +60,8 @@ fn rows_below(c: &Composer, width: u16) -> (Vec<String>, Role) {
         rows.truncate(NOTICE);
         // The last one is cut where it is drawn.
         if let Some(last) = rows.last_mut() {
-            last.push_str(" …");
+            last.push(' ');
+            last.push_str(tiller_text::sign::cut(draw::ascii()));
         }
     }
     (rows, role)
