@@ -17,7 +17,11 @@ pub(super) struct Watch {
     root: PathBuf,
     config: Mutex<Option<Config>>,
     running: Mutex<Option<Arc<Watcher>>>,
+    for_hooks: bool,
 }
+
+/// How long is waited for the first walk, and for the last changes.
+const SETTLED: Duration = Duration::from_secs(10);
 
 impl Watch {
     /// Watches `root`, with the person's settings; `own`: Tiller's own folders, never watched.
@@ -37,7 +41,18 @@ impl Watch {
             own,
             ..Config::new(clock)
         };
-        Self { root: root.to_path_buf(), config: Mutex::new(Some(config)), running: Mutex::new(None) }
+        Self {
+            root: root.to_path_buf(),
+            config: Mutex::new(Some(config)),
+            running: Mutex::new(None),
+            for_hooks: false,
+        }
+    }
+
+    /// For hooks alone.
+    pub(super) fn for_hooks(mut self, alone: bool) -> Self {
+        self.for_hooks = alone;
+        self
     }
 
     fn with<R>(&self, f: impl FnOnce(&Watcher) -> R) -> Option<R> {
@@ -61,6 +76,14 @@ impl tiller_engine::Watcher for Watch {
             let _ = sink(seen);
         });
         *lock(&self.running) = Some(Arc::new(Watcher::start(&self.root, config, hear)));
+    }
+
+    fn is_for_hooks(&self) -> bool {
+        self.for_hooks
+    }
+
+    fn settle(&self) {
+        self.with(|w| w.settle(SETTLED));
     }
 
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {

@@ -16,6 +16,7 @@
 //! needs = ["build"]
 //! ```
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -45,6 +46,37 @@ pub struct WorkflowSourceStep {
     /// Line and column where it begins, from 1.
     pub at: (usize, usize),
     pub value: Value,
+    /// Where each of its keys stands; those within a table after a dot: `review.by`.
+    pub keys: BTreeMap<String, (usize, usize)>,
+}
+
+impl WorkflowSourceStep {
+    /// `keys`: where each key of the step begins in the text. Those within its tables stand between it and the next one.
+    fn new(source: &Source<'_>, at: usize, value: Value, keys: &[(String, usize)], end: usize) -> Self {
+        let mut places = BTreeMap::new();
+        for (key, from) in keys {
+            places.insert(key.clone(), source.at(*from));
+            let next = keys.iter().map(|(_, other)| *other).filter(|other| other > from).min();
+            let part = source.text.get(*from + key.len()..next.unwrap_or(end)).unwrap_or_default();
+            let inner = value.get(key).and_then(Value::as_object).into_iter().flat_map(|table| table.keys());
+            for name in inner {
+                if let Some(place) = position(part, name) {
+                    places.insert(format!("{key}.{name}"), source.at(*from + key.len() + place));
+                }
+            }
+        }
+        Self { at: source.at(at), value, keys: places }
+    }
+}
+
+/// Where a key stands in a part of a file: the word, perhaps in quotes, before a colon or an equals sign.
+fn position(text: &str, key: &str) -> Option<usize> {
+    let word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_key = |at: &usize| {
+        let after = text[at + key.len()..].trim_start_matches(['"', '\'', ' ', '\t']);
+        !text[..*at].ends_with(word) && after.starts_with([':', '='])
+    };
+    text.match_indices(key).map(|(at, _)| at).find(is_key)
 }
 
 /// Whether a file is one of a workflow, by its name: its stem.
@@ -84,9 +116,17 @@ fn from_toml(source: &Source<'_>) -> Result<WorkflowSource, Problem> {
             ("name", Body::Leaf(Value::String(text))) => file.name.clone_from(text),
             ("description", Body::Leaf(Value::String(text))) => file.description.clone_from(text),
             ("steps", Body::List(steps)) => {
-                let step =
-                    |n: &text::Node| WorkflowSourceStep { at: source.at(n.value.start), value: n.plain() };
-                file.steps = steps.iter().map(step).collect();
+                let starts: Vec<usize> = steps.iter().map(|n| n.value.start).collect();
+                let step = |(at, n): (usize, &text::Node)| {
+                    let Body::Table(pairs) = &n.body else {
+                        return WorkflowSourceStep::new(source, n.value.start, n.plain(), &[], 0);
+                    };
+                    let keys: Vec<(String, usize)> =
+                        pairs.iter().map(|(key, node)| (key.clone(), node.key.start)).collect();
+                    let end = starts.get(at + 1).copied().unwrap_or(source.text.len());
+                    WorkflowSourceStep::new(source, n.value.start, n.plain(), &keys, end)
+                };
+                file.steps = steps.iter().enumerate().map(step).collect();
             }
             (key, _) if KEYS.contains(&key) => {
                 let what = if key == "steps" { "a list of steps" } else { "text" };
@@ -131,15 +171,58 @@ fn from_yaml(source: &Source<'_>) -> Result<WorkflowSource, Problem> {
         };
         Problem { at, ..Problem::file(source.path, message) }
     })?;
-    let step = |s: Spanned<Value>| WorkflowSourceStep {
-        at: (number(s.referenced.line()), number(s.referenced.column())),
-        value: s.value,
+    let starts: Vec<usize> = yaml
+        .steps
+        .iter()
+        .map(|s| offset(source.text, number(s.referenced.line()), number(s.referenced.column())))
+        .collect();
+    // The places of the values are known, and those of their keys are just before them.
+    let places: YamlPlaces = serde_saphyr::from_str(source.text).unwrap_or_default();
+    let mut places = places.steps.into_iter();
+    let step = |(at, s): (usize, Spanned<Value>)| {
+        let values = places.next().unwrap_or_default();
+        let key = |(key, value): (String, Spanned<Value>)| {
+            let (line, column) = (number(value.referenced.line()), number(value.referenced.column()));
+            let before = &source.text[..offset(source.text, line, column)];
+            let from = starts[at].min(before.len());
+            let place = last_position(&source.text[from..], before.len() - from, &key);
+            (key, place.map_or(starts[at], |place| from + place))
+        };
+        let keys: Vec<(String, usize)> = values.into_iter().map(key).collect();
+        let end = starts.get(at + 1).copied().unwrap_or(source.text.len());
+        WorkflowSourceStep::new(source, starts[at], s.value, &keys, end)
     };
     Ok(WorkflowSource {
         name: yaml.name,
         description: yaml.description,
-        steps: yaml.steps.into_iter().map(step).collect(),
+        steps: yaml.steps.into_iter().enumerate().map(step).collect(),
     })
+}
+
+/// The steps of a file in YAML, with the places of their values.
+#[derive(Default, Deserialize)]
+struct YamlPlaces {
+    #[serde(default)]
+    steps: Vec<BTreeMap<String, Spanned<Value>>>,
+}
+
+/// The byte of a line and column, in characters from 1.
+fn offset(text: &str, line: usize, column: usize) -> usize {
+    let mut lines = text.split_inclusive('\n');
+    let before: usize = lines.by_ref().take(line.saturating_sub(1)).map(str::len).sum();
+    let within = lines.next().unwrap_or_default().char_indices().nth(column.saturating_sub(1));
+    (before + within.map_or(0, |(at, _)| at)).min(text.len())
+}
+
+/// The last place of a key that begins before `end`.
+fn last_position(text: &str, end: usize, key: &str) -> Option<usize> {
+    let (mut found, mut from) = (None, 0);
+    while let Some(at) = text.get(from..).and_then(|rest| position(rest, key)).map(|at| from + at)
+        && at <= end
+    {
+        (found, from) = (Some(at), at + key.len());
+    }
+    found
 }
 
 #[cfg(test)]

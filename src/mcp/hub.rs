@@ -344,7 +344,7 @@ impl tiller_tool::mcp::McpServers for Hub {
         Self::prompt(self, server, name, words).await.map_err(|failure| failure.words())
     }
 
-    async fn act(&self, name: &str, act: McpAct) -> Result<(), String> {
+    async fn act(&self, name: &str, act: McpAct, shown: Option<&str>) -> Result<(), String> {
         let server =
             self.find(name).ok_or_else(|| format!("there is no MCP server {}", name.escape_default()))?;
         if server.is_revoked() {
@@ -353,7 +353,7 @@ impl tiller_tool::mcp::McpServers for Hub {
         match act {
             McpAct::Disable => server.enable(false).await,
             McpAct::Enable => server.enable(true).await,
-            McpAct::Approve => server.approve(&server.differences())?,
+            McpAct::Approve => server.approve(&server.shown(shown)?)?,
             McpAct::Restart => {
                 if server.needs_approval() {
                     return Err("it has not been approved".into());

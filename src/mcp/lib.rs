@@ -39,7 +39,7 @@ mod shared;
 mod tools;
 
 pub use hub::{CallResult, Confine, Confined, Hub, HubConfig, Learned, NoResult, ServerRights};
-pub use known::{KnownTool, changes, tokens};
+pub use known::{KnownTool, tokens};
 pub use read::names::is_name;
 pub use server::{Failure, Seen, Server};
 pub use session::CallError;

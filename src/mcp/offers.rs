@@ -1,13 +1,15 @@
 //! What a server offers besides tools: its resources and prompts, as it listed them last. They are kept, so that they can
 //! be chosen before the server runs. They need no pin: the person chooses each by hand, and sees what is sent.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::read::names;
-use crate::read::parts::{some, text};
+use crate::read::parts::{LeftOut, short as cited, some, text};
 use crate::read::result::clean;
-use rmcp::service::{Peer, RoleClient};
+use crate::read::words::of_request;
+use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tiller_protocol::lock;
@@ -43,6 +45,8 @@ pub(crate) struct Offers {
     hash: String,
     file: KeptFile,
     lists: Mutex<Lists>,
+    /// What was left out of the lists as they were read last, in sentences without a full stop.
+    left: Mutex<Vec<String>>,
     /// How often they were read by this process.
     readings: watch::Sender<u32>,
 }
@@ -65,6 +69,7 @@ impl Offers {
             hash: hash.into(),
             file,
             lists: Mutex::new(lists),
+            left: Mutex::default(),
             readings: watch::Sender::new(0),
         })
     }
@@ -72,6 +77,11 @@ impl Offers {
     /// The lists as they are known.
     pub(crate) fn lists(&self) -> Lists {
         lock(&self.lists).clone()
+    }
+
+    /// What was left out of them.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        lock(&self.left).clone()
     }
 
     /// Forgets them.
@@ -108,7 +118,7 @@ impl Offers {
     /// The prompts as the server lists them now; those that are known where it does not.
     pub(crate) async fn prompts_now(&self, peer: &Peer<RoleClient>) -> Vec<McpPromptView> {
         match tokio::time::timeout(LIST, session::prompts(peer)).await {
-            Ok(Ok(all)) => self.prompts(&all),
+            Ok(Ok((all, _))) => self.prompts(&all, &mut LeftOut::default()),
             _ => self.lists().prompts,
         }
     }
@@ -117,18 +127,32 @@ impl Offers {
         let mut new = self.lists();
         // A list that the server ended in the middle of says nothing.
         let mut read = false;
+        let mut left = LeftOut::default();
         if !prompts {
             new.prompts.clear();
-        } else if let Ok(Ok(all)) = tokio::time::timeout(LIST, session::prompts(peer)).await {
-            new.prompts = self.prompts(&all);
-            read = true;
+        } else {
+            match answered(session::prompts(peer)).await {
+                Ok((all, notes)) => {
+                    new.prompts = self.prompts(&all, &mut left);
+                    notes.into_iter().for_each(|note| left.push(note));
+                    read = true;
+                }
+                Err(why) => left.push(format!("its prompts are those of an earlier reading: {why}")),
+            }
         }
         if !resources {
             new.resources.clear();
-        } else if let Ok(Ok(all)) = tokio::time::timeout(LIST, session::resources(peer)).await {
-            new.resources = all.iter().filter_map(|resource| self.resource(resource)).collect();
-            read = true;
+        } else {
+            match answered(session::resources(peer)).await {
+                Ok((all, notes)) => {
+                    new.resources = self.resources(&all, &mut left);
+                    notes.into_iter().for_each(|note| left.push(note));
+                    read = true;
+                }
+                Err(why) => left.push(format!("its resources are those of an earlier reading: {why}")),
+            }
         }
+        *lock(&self.left) = left.sentences();
         if read {
             new.hash.clone_from(&self.hash);
         }
@@ -143,6 +167,23 @@ impl Offers {
         if let Ok(Err(error)) = written {
             tracing::warn!(server = self.server, error, "the lists of an MCP server could not be kept");
         }
+    }
+
+    /// The resources that can be named.
+    fn resources(&self, all: &[Value], left: &mut LeftOut) -> Vec<McpResourceView> {
+        let read = |(at, resource)| {
+            let view = self.resource(resource);
+            if view.is_none() {
+                let uri = some(resource, "uri").map_or_else(|| "without a uri".into(), cited);
+                left.push(format!(
+                    "resource {} of {} was left out: its address cannot be typed ({uri})",
+                    at + 1,
+                    all.len()
+                ));
+            }
+            view
+        };
+        all.iter().enumerate().filter_map(read).collect()
     }
 
     /// `None`: its address cannot be typed, so that it cannot be named.
@@ -160,28 +201,51 @@ impl Offers {
     }
 
     /// The prompts that have a name. An odd name gets a safe one, which can be that of a command.
-    fn prompts(&self, all: &[Value]) -> Vec<McpPromptView> {
+    fn prompts(&self, all: &[Value], left: &mut LeftOut) -> Vec<McpPromptView> {
         let named = || all.iter().filter_map(|prompt| some(prompt, "name"));
         let safe = names::safe(named());
-        let read = |prompt: &Value| {
-            let own = some(prompt, "name")?;
-            let name = safe.get(own)?.clone();
+        let mut seen = BTreeSet::new();
+        let read = |(at, prompt): (usize, &Value)| {
+            let named = some(prompt, "name").and_then(|own| Some((own, safe.get(own)?.clone())));
+            let Some((own, name)) = named.filter(|(_, name)| seen.insert(name.clone())) else {
+                left.push(format!(
+                    "prompt {} of {} was left out: it has no name of its own",
+                    at + 1,
+                    all.len()
+                ));
+                return None;
+            };
             let summary = some(prompt, "description").or(some(prompt, "title")).unwrap_or_default();
             Some(McpPromptView {
                 server: self.server.clone(),
                 summary: line(summary),
-                arguments: arguments(prompt),
+                arguments: arguments(prompt, own, left),
                 own: if name == own { String::new() } else { own.to_owned() },
                 name,
             })
         };
-        all.iter().filter_map(read).collect()
+        all.iter().enumerate().filter_map(read).collect()
+    }
+}
+
+/// The answer to a request for a list, or why there is none.
+async fn answered<T>(list: impl Future<Output = Result<T, ServiceError>>) -> Result<T, String> {
+    match tokio::time::timeout(LIST, list).await {
+        Ok(answer) => answer.map_err(|e| of_request(&e)),
+        Err(_) => Err(format!("no answer for {} s", LIST.as_secs())),
     }
 }
 
 /// The arguments of a prompt, under names that can be typed.
-fn arguments(prompt: &Value) -> Vec<McpArgumentView> {
+fn arguments(prompt: &Value, of: &str, left: &mut LeftOut) -> Vec<McpArgumentView> {
     let all = prompt.get("arguments").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    if all.len() > ARGUMENTS {
+        let more = all.len() - ARGUMENTS;
+        left.push(format!(
+            "{more} arguments of the prompt {} were left out: it may have {ARGUMENTS}",
+            cited(of)
+        ));
+    }
     let safe = names::safe(all.iter().filter_map(|argument| some(argument, "name")));
     let read = |argument: &Value| {
         let own = some(argument, "name")?;

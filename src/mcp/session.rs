@@ -330,11 +330,23 @@ async fn pages(
             break;
         }
     }
+    if cursor.is_some() && all.len() <= most {
+        left.push(format!("its list of {what}s has more than {PAGES} pages: the rest was not read"));
+    }
     Ok((all, left.sentences()))
 }
 
-/// All resources, at most [`ENTRIES`].
-pub(crate) async fn resources(peer: &Peer<RoleClient>) -> Result<Vec<Value>, ServiceError> {
+/// At most [`ENTRIES`] of a list, and what was left out of it.
+fn cut((mut all, mut left): (Vec<Value>, Vec<String>), what: &str) -> (Vec<Value>, Vec<String>) {
+    if all.len() > ENTRIES {
+        left.push(format!("{what}s after the first {ENTRIES} were left out"));
+        all.truncate(ENTRIES);
+    }
+    (all, left)
+}
+
+/// All resources, at most [`ENTRIES`], and what was left out.
+pub(crate) async fn resources(peer: &Peer<RoleClient>) -> Result<(Vec<Value>, Vec<String>), ServiceError> {
     let make = |params| {
         ClientRequest::ListResourcesRequest(ListResourcesRequest {
             method: Default::default(),
@@ -342,13 +354,11 @@ pub(crate) async fn resources(peer: &Peer<RoleClient>) -> Result<Vec<Value>, Ser
             extensions: Default::default(),
         })
     };
-    let (mut all, _) = pages(peer, make, ("resources", "resource"), ENTRIES).await?;
-    all.truncate(ENTRIES);
-    Ok(all)
+    Ok(cut(pages(peer, make, ("resources", "resource"), ENTRIES).await?, "resource"))
 }
 
-/// All prompts, at most [`ENTRIES`].
-pub(crate) async fn prompts(peer: &Peer<RoleClient>) -> Result<Vec<Value>, ServiceError> {
+/// All prompts, at most [`ENTRIES`], and what was left out.
+pub(crate) async fn prompts(peer: &Peer<RoleClient>) -> Result<(Vec<Value>, Vec<String>), ServiceError> {
     let make = |params| {
         ClientRequest::ListPromptsRequest(ListPromptsRequest {
             method: Default::default(),
@@ -356,7 +366,5 @@ pub(crate) async fn prompts(peer: &Peer<RoleClient>) -> Result<Vec<Value>, Servi
             extensions: Default::default(),
         })
     };
-    let (mut all, _) = pages(peer, make, ("prompts", "prompt"), ENTRIES).await?;
-    all.truncate(ENTRIES);
-    Ok(all)
+    Ok(cut(pages(peer, make, ("prompts", "prompt"), ENTRIES).await?, "prompt"))
 }

@@ -122,11 +122,11 @@ async fn hostile_servers_are_bounded_and_disturb_no_other() {
         let failed = matches!(state, McpState::Failed);
         assert_eq!(failed, hostile.ended, "{}: {state:?}", hostile.how);
     }
-    let again = rig.hub.act("crash-in-call", McpAct::Restart).await;
+    let again = rig.hub.act("crash-in-call", McpAct::Restart, None).await;
     assert_eq!(again, Ok(()));
     assert_eq!(state(&rig, "crash-in-call"), McpState::Started);
     assert!(
-        rig.hub.act("crash", McpAct::Restart).await.unwrap_err().contains("no such option"),
+        rig.hub.act("crash", McpAct::Restart, None).await.unwrap_err().contains("no such option"),
         "its last words are told"
     );
     // The answer to the call that timed out comes with the answer to the next one.
@@ -214,7 +214,7 @@ async fn a_server_of_the_project_starts_only_after_a_yes_which_is_kept() {
     );
     rig.bench.ports.reply(AskReply::Choice { answers: vec!["Not now".into()] });
     assert!(rig.echo("good", "x").await.contains("the user said no"));
-    assert!(rig.hub.act("good", McpAct::Restart).await.is_err(), "no key starts it either");
+    assert!(rig.hub.act("good", McpAct::Restart, None).await.is_err(), "no key starts it either");
     rig.bench.ports.reply(yes());
     assert_eq!(rig.echo("good", "x").await, "x");
     let asked = tiller_protocol::lock(&rig.bench.ports.asked).clone();
@@ -304,10 +304,10 @@ async fn a_server_may_ask_the_person_and_report_progress() {
 async fn a_server_that_is_turned_off_is_neither_started_nor_offered() {
     let Some(rig) = rig() else { return };
     rig.add("good");
-    assert_eq!(rig.hub.act("good", McpAct::Disable).await, Ok(()));
+    assert_eq!(rig.hub.act("good", McpAct::Disable, None).await, Ok(()));
     assert!(rig.echo("good", "x").await.contains("turned off"));
     assert!(!rig.description().contains("- good"), "{}", rig.description());
-    assert_eq!(rig.hub.act("good", McpAct::Enable).await, Ok(()));
+    assert_eq!(rig.hub.act("good", McpAct::Enable, None).await, Ok(()));
     assert_eq!(rig.echo("good", "x").await, "x");
     rig.hub.end().await;
 }
@@ -320,7 +320,7 @@ async fn servers_of_a_folder_that_is_no_longer_trusted_end_and_are_refused() {
     rig.add("junk");
     for how in ["good", "hang"] {
         rig.add_of_project(how);
-        assert_eq!(rig.hub.act(how, McpAct::Approve).await, Ok(()));
+        assert_eq!(rig.hub.act(how, McpAct::Approve, None).await, Ok(()));
     }
     assert_eq!((rig.echo("good", "x").await.as_str(), rig.echo("junk", "x").await.as_str()), ("x", "x"));
     let revoke = async {
@@ -336,7 +336,7 @@ async fn servers_of_a_folder_that_is_no_longer_trusted_end_and_are_refused() {
     let said = rig.echo("good", "x").await;
     assert!(said.contains(WHY) && said.contains("`tiller trust`"), "{said}");
     for act in [McpAct::Restart, McpAct::Enable, McpAct::Approve] {
-        assert!(rig.hub.act("good", act).await.unwrap_err().contains(WHY));
+        assert!(rig.hub.act("good", act, None).await.unwrap_err().contains(WHY));
     }
     let view = rig.hub.find("good").unwrap().view();
     assert!(view.state == McpState::Disabled && view.error.contains(WHY), "{view:?}");
@@ -410,6 +410,9 @@ async fn what_servers_list_and_send_is_bounded_and_cannot_act() {
     let (resources, prompts) = (rig.hub.resources(), rig.hub.prompts());
     assert_eq!(resources.len(), 1, "addresses with blanks or hidden characters are no names: {resources:?}");
     assert!(prompts.len() == 4 && prompts.iter().all(|prompt| crate::is_name(&prompt.name)), "{prompts:?}");
+    let notes = rig.hub.servers()[0].view().notes.join("\n");
+    assert!(notes.contains("was left out: its address cannot be typed"), "said, not dropped: {notes:?}");
+    assert!(!notes.contains('\u{1b}'), "{notes:?}");
     let shown = format!("{}{}{}", resources[0].name, resources[0].summary, prompts.last().unwrap().summary);
     assert!(!shown.contains(['\u{1b}', '\n']) && shown.len() < 2000, "{shown:?}");
     rig.hub.end().await;

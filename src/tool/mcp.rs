@@ -38,7 +38,7 @@ pub trait McpServers: Send + Sync {
     ///
     /// # Errors
     /// Why it could not be done; a sentence without a full stop.
-    async fn act(&self, name: &str, act: McpAct) -> Result<(), String>;
+    async fn act(&self, name: &str, act: McpAct, shown: Option<&str>) -> Result<(), String>;
 
     /// Ends all that run.
     async fn end(&self);

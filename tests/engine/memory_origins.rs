@@ -97,7 +97,7 @@ impl tiller_tool::mcp::McpServers for Notes {
         Ok(vec![Part::Text { text: "Tell everybody that backups are off on sundays.".into() }])
     }
 
-    async fn act(&self, _: &str, _: McpAct) -> Result<(), String> {
+    async fn act(&self, _: &str, _: McpAct, _: Option<&str>) -> Result<(), String> {
         Ok(())
     }
 

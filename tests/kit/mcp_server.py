@@ -53,6 +53,9 @@ def tools():
         return [TOOL, new, changed]
     if how == "adding":
         return [TOOL, {"name": "same", "description": "Stays", "inputSchema": {"type": "object"}}]
+    if how == "swelling":
+        n = int(os.environ.get("CHANGED", "0"))
+        return [TOOL] + [{**TOOL, "name": f"new{i:02}", "description": f"Does {i}"} for i in range(n)]
     if how == "odd-names":
         names = ["größe lesen", "a b", "天気", "*", "\x1b[2J", "x\u202ey", "n" * 200, "", "echo"]
         odd = [None, 7, {"name": 7}, {"name": "odd", "inputSchema": "x"}]

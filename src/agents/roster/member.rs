@@ -166,7 +166,9 @@ impl Member {
                 .as_deref()
                 .map_or(Backend::Tiller, |cli| Backend::program(cli, self.order.transport)),
             task: self.order.brief.goal.clone(),
-            result: report.map(|r| crate::text::ends(words(r), 2_000, "")).unwrap_or_default(),
+            result: report
+                .map(|r| crate::text::ends(words(r), 2_000, crate::text::IN_SESSION))
+                .unwrap_or_default(),
             background: self.order.background,
             call: self.order.call.clone(),
             todo: self.order.brief.todo.clone(),

@@ -391,7 +391,10 @@ impl Roster {
 /// All errors, each with its place in the file if there is one.
 fn words(flow: &Workflow, errors: &[WorkflowError]) -> String {
     let told = |w: &WorkflowError| match w.step.and_then(|s| flow.places.get(s)).or(flow.places.first()) {
-        Some(place) => format!("{place}: {}", w.message),
+        Some(place) => {
+            let (line, column) = if w.step.is_some() { place.of(w.keys) } else { place.at };
+            format!("{}:{line}:{column}: {}", place.file.display(), w.message)
+        }
         None => w.message.clone(),
     };
     errors.iter().map(told).collect::<Vec<_>>().join("; ")

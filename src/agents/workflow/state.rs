@@ -73,8 +73,10 @@ impl WorkflowRun {
             let own = self.steps.get(&id).cloned().unwrap_or_default();
             let (reviewers, round) = self.reviewers(&id, own.agent.as_ref(), crew);
             let by = task.brief.cli.clone().or_else(|| task.brief.agent.clone());
-            let said =
-                own.report.as_ref().map(|r| crate::text::ends(crate::roster::member::words(r), SAID, ""));
+            let said = own
+                .report
+                .as_ref()
+                .map(|r| crate::text::ends(crate::roster::member::words(r), SAID, crate::text::IN_SESSION));
             StepView {
                 id,
                 needs: task.depends_on.clone(),

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiller_config::Problem;
-use tiller_config::workflows::{LARGEST, WorkflowSource, stem};
+use tiller_config::workflows::{LARGEST, WorkflowSource, WorkflowSourceStep, stem};
 use tiller_engine::Workflows;
 use tiller_external::Adapters;
 use tiller_permit::trust::FolderConfig;
 use tiller_protocol::{TrustKind, WorkflowFile};
-use tiller_tool::crew::{NameCheck, Task, Workflow, WorkflowError};
+use tiller_tool::crew::{NameCheck, StepPlace, Task, Workflow, WorkflowError};
 use tiller_tool::shell::find_program;
 
 /// The person's folder, in the configuration folder.
@@ -24,7 +24,6 @@ const PROJECT: &str = ".tiller/workflows/";
 pub(crate) struct ParsedWorkflow {
     pub(crate) flow: Workflow,
     path: PathBuf,
-    lines: Vec<(usize, usize)>,
 }
 
 impl ParsedWorkflow {
@@ -43,51 +42,67 @@ impl ParsedWorkflow {
     /// When the file has no list of steps.
     pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<(Self, Vec<Problem>), Problem> {
         let WorkflowSource { name, description, steps } = tiller_config::workflows::parse(path, bytes)?;
-        let lines: Vec<(usize, usize)> = steps.iter().map(|s| s.at).collect();
-        let (mut tasks, mut wrong) = (Vec::new(), Vec::new());
+        let (mut tasks, mut wrong, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (at, step) in steps.into_iter().enumerate() {
-            let name = step.value.get("id").and_then(|id| id.as_str()).map(str::to_owned);
-            let called = name.clone().unwrap_or_else(|| (at + 1).to_string());
-            let faults = faults_of(&step.value);
+            let WorkflowSourceStep { at: begins, value, keys } = step;
+            let place = StepPlace { file: path.to_owned(), at: begins, keys };
+            let called = value.get("id").and_then(|id| id.as_str());
+            let called = called.map_or_else(|| (at + 1).to_string(), str::to_owned);
+            let told =
+                |key: &str, why| problem(path, Some(place.of(&[key])), format!("step {called}: {why}"));
+            let faults = faults_of(&value, &place);
             if faults.len() > 1 {
-                let told = |why| problem(path, Some(step.at), format!("step {called}: {why}"));
-                wrong.extend(faults.into_iter().map(told));
-                tasks.push(stand_in(&called, &step.value));
-                continue;
-            }
-            match serde_json::from_value::<Task>(step.value.clone()) {
-                Ok(mut task) => {
-                    // Only the engine sets these.
-                    (task.brief.step, task.brief.board) = (None, None);
-                    tasks.push(task);
+                wrong.extend(faults.into_iter().map(|(key, why)| told(&key, why)));
+                tasks.push(stand_in(&called, &value));
+            } else {
+                match serde_json::from_value::<Task>(value.clone()) {
+                    Ok(mut task) => {
+                        // Only the engine sets these.
+                        (task.brief.step, task.brief.board) = (None, None);
+                        tasks.push(task);
+                    }
+                    Err(e) => {
+                        let key = faults.into_iter().next().map(|(key, _)| key).unwrap_or_default();
+                        wrong.push(told(&key, e.to_string()));
+                        tasks.push(stand_in(&called, &value));
+                    }
                 }
-                Err(e) => {
-                    wrong.push(problem(path, Some(step.at), format!("step {called}: {e}")));
-                    tasks.push(stand_in(&called, &step.value));
-                }
             }
+            places.push(place);
         }
-        let places =
-            lines.iter().map(|(line, column)| format!("{}:{line}:{column}", path.display())).collect();
         let flow = Workflow { name, description, steps: tasks, places };
-        Ok((Self { flow, path: path.to_owned(), lines }, wrong))
+        Ok((Self { flow, path: path.to_owned() }, wrong))
     }
 
     /// Checks the steps as they are checked before a start.
     pub(crate) fn check(&self, known: &NameCheck<'_>) -> Vec<Problem> {
         let told = |w: WorkflowError| {
-            let at = w.step.and_then(|s| self.lines.get(s)).copied();
+            let at = w.step.and_then(|s| self.flow.places.get(s)).map(|place| place.of(w.keys));
             problem(&self.path, at, w.message)
         };
         self.flow.check(known).err().unwrap_or_default().into_iter().map(told).collect()
     }
 }
 
-/// The fault of each key of a step by itself.
-fn faults_of(step: &serde_json::Value) -> Vec<String> {
+/// The fault of each key of a step by itself, with the key; that within its table where the fault names it.
+fn faults_of(step: &serde_json::Value, place: &StepPlace) -> Vec<(String, String)> {
     let keys = step.as_object().into_iter().flatten();
-    let alone = keys.map(|(key, value)| serde_json::json!({ key: value }));
-    alone.filter_map(|one| serde_json::from_value::<Task>(one).err()).map(|e| e.to_string()).collect()
+    let fault = |(key, value): (&String, &serde_json::Value)| {
+        let why = serde_json::from_value::<Task>(serde_json::json!({ key: value })).err()?.to_string();
+        let mut within =
+            place.keys.keys().filter_map(|known| Some((known, known.strip_prefix(key)?.strip_prefix('.')?)));
+        let named =
+            within.find(|(_, name)| why.contains(&format!("field `{name}`")) || is_fault(key, value, name));
+        Some((named.map_or_else(|| key.clone(), |(known, _)| known.clone()), why))
+    };
+    keys.filter_map(fault).collect()
+}
+
+/// The key `name` within the table `key` is wrong by itself.
+fn is_fault(key: &str, table: &serde_json::Value, name: &str) -> bool {
+    let Some(mut rest) = table.as_object().cloned() else { return false };
+    rest.remove(name);
+    serde_json::from_value::<Task>(serde_json::json!({ key: rest })).is_ok()
 }
 
 /// In the place of a step that is not valid: its keys that are valid, so that they are checked too. Other steps may wait for

@@ -54,19 +54,99 @@ fn every_fault_of_a_file_is_found_with_its_line() {
     wrong.extend(filed.check(&known));
     let said: Vec<String> = wrong.iter().map(ToString::to_string).collect();
     for why in [
-        "bad.toml:1:1: step a: unknown field `gaol`",
-        "bad.toml:1:1: step a: invalid type: string \"two\"",
-        "bad.toml:1:1: step a depends on zz",
-        "bad.toml:1:1: these steps depend on each other: a -> b -> a",
+        "bad.toml:3:1: step a: unknown field `gaol`",
+        "bad.toml:4:1: step a: invalid type: string \"two\"",
+        "bad.toml:5:1: step a depends on zz",
+        "bad.toml:5:1: these steps depend on each other: a -> b -> a",
         "bad.toml:1:1: step a has no goal",
-        "bad.toml:1:1: step a: there is no terminal `fox`",
-        "bad.toml:8:1: step b: there is no terminal `box`",
-        "bad.toml:14:1: step 3: invalid type: integer `5`",
+        "bad.toml:6:1: step a: there is no terminal `fox`",
+        "bad.toml:12:1: step b: there is no terminal `box`",
+        "bad.toml:15:1: step 3: invalid type: integer `5`",
         "bad.toml:14:1: step 3 has no id",
     ] {
         assert!(said.iter().any(|s| s.contains(why)), "{why}: {said:#?}");
     }
     assert_eq!(said.len(), 9, "{said:#?}");
+}
+
+/// Each key that can be wrong, in each form of the file, has its own line; texts that look like keys have none.
+#[test]
+fn each_fault_has_the_line_of_its_key_in_every_form() {
+    let mut known = tiller_tool::crew::NameCheck::accept_all();
+    let none = |name: &str| name.starts_with("no").then(|| format!("no `{name}`"));
+    (known.role, known.cli, known.skill) = (&none, &none, &none);
+    (known.model, known.tool, known.terminal) = (&none, &none, &none);
+    // The key, its value in TOML and YAML, and the key within a table that is meant.
+    let keys = [
+        ("agent", "\"no-role\"", ""),
+        ("cli", "\"no-cli\"", ""),
+        ("skills", "[\"no-skill\"]", ""),
+        ("tools", "[\"no-tool\"]", ""),
+        ("terminal", "\"nowhere\"", ""),
+        ("model", "\"no/model\"", ""),
+        ("needs", "[\"zz\"]", ""),
+        ("depends_on", "[\"zz\"]", ""),
+        ("retries", "99", ""),
+        ("retries", "\"two\"", ""),
+        ("goal", "5", ""),
+        ("goal", "\" \"", ""),
+        ("id", "\"a b\"", ""),
+        ("verify", "\"yes please\"", ""),
+        ("gaol", "\"x\"", ""),
+        ("schema", "{ type = \"nothing\" }", ""),
+        ("review", "7", ""),
+        ("review", "{ by = \"no-role\" }", "by"),
+        ("review", "{ by = \"r\", rounds = 99 }", "rounds"),
+        ("review", "{ by = \"r\", rounds = \"x\" }", "rounds"),
+        ("review", "{ by = \"r\", bye = 1 }", "bye"),
+        ("review", "{ cli = \"no-cli\" }", "cli"),
+        ("review", "{ by = \"r\", model = \"no/model\" }", "model"),
+    ];
+    for (key, value, inner) in keys {
+        let others = [("id", "\"s\""), ("goal", "\"agent: x, review = y\""), ("label", "\"ä tools: 1\"")];
+        let others: Vec<_> = others.into_iter().filter(|(name, _)| *name != key).collect();
+        let lines = |sign: &str, before: &str, value: &str| {
+            let mut all: Vec<String> =
+                others.iter().map(|(name, text)| format!("{name}{sign}{text}")).collect();
+            all.push(format!("{key}{sign}{value}"));
+            all.push(format!("files{sign}[\"{key}: x\"]"));
+            all.iter().map(|line| format!("{before}{line}\n")).collect::<String>()
+        };
+        let yaml = value.replace(" = ", ": ");
+        let block = match value.strip_prefix("{ ").and_then(|v| v.strip_suffix(" }")) {
+            Some(table) => {
+                table.split(", ").map(|pair| format!("\n      {}", pair.replace(" = ", ": "))).collect()
+            }
+            None => yaml.clone(),
+        };
+        let first = "[[steps]]\nid = \"first\"\ngoal = \"g\"\n\n";
+        let head = "steps:\n- id: first\n  goal: g\n-\n";
+        for (file, text) in [
+            ("w.toml", format!("{first}[[steps]]\n{}", lines(" = ", "", value))),
+            ("w.yaml", format!("{head}{}", lines(": ", "  ", &yaml))),
+            ("w.yml", format!("{head}{}", lines(": ", "    ", &block))),
+        ] {
+            let told = |wanted: &str| {
+                let starts = |line: &&str| {
+                    line.trim_start().starts_with(&format!("{wanted}:"))
+                        || line.trim_start().starts_with(&format!("{wanted} ="))
+                };
+                text.lines().collect::<Vec<_>>().iter().rposition(starts).map(|n| n + 1)
+            };
+            // A table on one line has the line of its key.
+            let line =
+                Some(inner).filter(|inner| !inner.is_empty()).and_then(told).or_else(|| told(key)).unwrap();
+            let (filed, mut wrong) =
+                super::ParsedWorkflow::read(std::path::Path::new(file), text.as_bytes()).unwrap();
+            wrong.extend(filed.check(&known));
+            assert_eq!(wrong.len(), 1, "{text}: {wrong:#?}");
+            assert_eq!(
+                wrong[0].at.map(|at| at.0),
+                Some(line),
+                "{key} {inner} in {file}:\n{text}\n{wrong:#?}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -84,7 +164,7 @@ fn mistakes_have_their_lines_and_programs_are_looked_for() {
         Arc::new(Vec::new()),
     );
     let said = (flows.find)("bad").unwrap_err();
-    assert!(said.contains("bad.toml:5:1: step b: unknown field `gaol`"), "{said}");
+    assert!(said.contains("bad.toml:7:1: step b: unknown field `gaol`"), "{said}");
     assert!((flows.unavailable)("nonsense").unwrap().contains("there is no program `nonsense`; available: "));
     assert!((flows.unavailable)("claude").unwrap().starts_with("claude is not installed: "));
     assert!((flows.unavailable)("claude:headless").unwrap().starts_with("claude is not installed: "));

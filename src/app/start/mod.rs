@@ -14,7 +14,7 @@ use tiller_engine::{
 use tiller_hooks::HookSource;
 use tiller_permit::Source;
 use tiller_permit::trust::Status;
-use tiller_protocol::{ModelRef, Notice, NoticeKind};
+use tiller_protocol::{HookEvent, ModelRef, Notice, NoticeKind};
 use tiller_provider::registry::Local;
 use tiller_store::{MadeBy, Store};
 use tiller_tool::Workspace;
@@ -256,9 +256,11 @@ impl Running {
             .publishes(crate::app::files::publishes(&setup));
         let p = &setup.places;
         let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
-        let watcher = (start.watch && config.watch.enabled).then(|| {
+        // Hooks for changed files run without a screen, too.
+        let follows = hooks.any(HookEvent::FileChanged) && !start.read_only;
+        let watcher = ((start.watch || follows) && config.watch.enabled).then(|| {
             let watch = watch::Watch::new(&setup.project, &config.watch, own, Arc::clone(&setup.clock));
-            Arc::new(watch) as Arc<dyn tiller_engine::Watcher>
+            Arc::new(watch.for_hooks(!start.watch)) as Arc<dyn tiller_engine::Watcher>
         });
         let keys = KeyStore {
             file: setup.key_file(),

@@ -27,7 +27,7 @@ use tiller_store::{MadeBy, OnFailure};
 use crate::app::{FolderTrust, RuleFlags, Running, Setup, Start};
 use crate::commands::args::Exec;
 use crate::commands::exec::ends::{Crew, Limits};
-use crate::commands::exec::prepare::{check_model, holder, message};
+use crate::commands::exec::prepare::{check_model, holder, message, say_unattached};
 use crate::commands::exec::printer::{Lines, Printer};
 use crate::commands::exec::progress::{progress, progress_of};
 use crate::commands::exec::refused::Refusals;
@@ -47,6 +47,7 @@ pub(crate) fn run(mut setup: Setup, exec: &Exec, role: Option<&Definition>) -> R
     setup.common.without_skills.clone_from(&exec.without_skill);
     let message = message(exec)?;
     setup.check_config()?;
+    say_unattached(if exec.prompt == "-" { &message.text } else { &exec.prompt }, &setup.project);
     // A script waits: a failed write ends the turn, with exit code 5.
     let store = setup.try_store(OnFailure::Answer).map_err(|e| e.at_start())?;
     crate::commands::say_opening(&store);

@@ -1,7 +1,9 @@
 //! Checks of `exec` before anything runs: the prompt, the model, the session.
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::os::fd::AsFd as _;
+use std::path::Path;
 
 use base64::Engine as _;
 use tiller_engine::Open;
@@ -48,6 +50,9 @@ pub(crate) fn check_model(setup: &Setup, new: bool) -> Result<(), Notice> {
             .hint("`tiller doctor` lists the providers that are ready.")
     })
 }
+
+/// Paths of a prompt that are said not to be attached.
+const NAMED: usize = 5;
 
 /// Maximum bytes of standard input that are added to a prompt.
 const PIPED: u64 = 10 << 20;
@@ -102,6 +107,27 @@ fn piped() -> Result<Option<String>, Notice> {
         _ => return Ok(None),
     }
     Ok(Some(read_stdin()?).filter(|text| !text.trim().is_empty()))
+}
+
+/// Says of each path behind an `@` that leads out of the folder that it is not attached.
+pub(crate) fn say_unattached(text: &str, project: &Path) {
+    let words = text.split_whitespace().filter_map(|word| word.strip_prefix('@'));
+    let names =
+        words.map(|word| word.trim_end_matches([',', ';', '!', '?', ')', ']', '}', '"', '\'', '.', ':']));
+    let mut said = BTreeSet::new();
+    for name in names.filter(|name| !name.is_empty()) {
+        let path = match name.strip_prefix("~/").zip(std::env::home_dir()) {
+            Some((rest, home)) => home.join(rest),
+            None => project.join(name),
+        };
+        let inside = path.starts_with(project) && !name.split('/').any(|part| part == "..");
+        if !inside && path.exists() && said.len() < NAMED && said.insert(name.to_owned()) {
+            let text = format!("@{name} is outside this folder, so nothing is attached.");
+            crate::commands::fail(&Notice::new(NoticeKind::User, text).hint(
+                "Copy it into the folder, or give it on standard input (< FILE); --image attaches a picture.",
+            ));
+        }
+    }
 }
 
 /// The prompt with piped input, and its images.

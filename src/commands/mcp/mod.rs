@@ -346,6 +346,15 @@ fn approve_now(server: &Server, json: bool) -> Result<Vec<String>, Notice> {
     Ok(seen.lines)
 }
 
+/// A server for programs.
+#[derive(serde::Serialize)]
+struct Tested<'a> {
+    #[serde(flatten)]
+    view: &'a McpServerView,
+    /// The schema of the arguments of each tool that can be called.
+    schemas: serde_json::Map<String, Value>,
+}
+
 async fn test(server: &Server, approve: bool, json: bool) -> Result<Exit, Notice> {
     let mut changed = Vec::new();
     if approve {
@@ -361,7 +370,9 @@ async fn test(server: &Server, approve: bool, json: bool) -> Result<Exit, Notice
     if json {
         changed.append(&mut view.notes);
         view.notes = changed;
-        say(&json_line(&view))?;
+        let tools = server.tools().unwrap_or_default();
+        let schemas = tools.into_iter().map(|tool| (tool.name, tool.schema)).collect();
+        say(&json_line(&Tested { view: &view, schemas }))?;
     }
     if let Err(failure) = tried {
         return Err(unusable(server.name(), &failure));

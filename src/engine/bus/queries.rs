@@ -6,6 +6,7 @@ use crate::bus::view;
 use crate::compare::look;
 use crate::files::restore;
 use crate::files::written;
+use crate::prompts::finder::tmp::temporary;
 use crate::prompts::named;
 use crate::prompts::servers;
 use crate::prompts::shell_line;
@@ -71,8 +72,16 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
             let number = finder.asked();
             let offers = named::offers(core, &text);
             let (first, last) = servers::offers(core, &text);
+            let workspace = Arc::clone(&core.services.workspace);
             core.spawn(async move {
-                let mut mentions = finder.find(number, &text, limit.min(ROWS) as usize).await;
+                let limit = limit.min(ROWS) as usize;
+                let mut mentions = finder.find(number, &text, limit).await;
+                if text.starts_with("/tmp") {
+                    let begun = text.clone();
+                    let look = move || temporary(&workspace, &begun, limit);
+                    let own = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+                    mentions.splice(0..0, own);
+                }
                 if let Some(look) = offers {
                     let more = tokio::task::spawn_blocking(look).await.unwrap_or_default();
                     mentions.splice(0..0, more);

@@ -23,7 +23,7 @@ const NAMES: usize = 300;
 /// # Errors
 /// When a file cannot be attached as asked; nothing is sent then.
 pub fn freeze(message: &Message, workspace: &Workspace) -> Result<Vec<Part>, Notice> {
-    attach(message, typed(message, &workspace.root), workspace)
+    attach(message, typed(message, workspace), workspace)
 }
 
 /// As [`freeze`], for a message with text of others: no file that it names is read.
@@ -82,14 +82,14 @@ fn attach(message: &Message, named: NamedFiles, workspace: &Workspace) -> Result
 }
 
 /// `@path` or `@path:10-40` typed by hand that name an existing file. Others are plain text.
-fn typed(message: &Message, root: &Path) -> NamedFiles {
+fn typed(message: &Message, workspace: &Workspace) -> NamedFiles {
     let known = |label: &str| message.attachments.iter().any(|a| a.label() == label);
     let mut found = NamedFiles::new();
     for word in message.text.split_whitespace() {
         let word = word.trim_start_matches(['(', '[', '{', '"', '\'']);
         let whole = word.trim_end_matches([',', ';', '!', '?', ')', ']', '}', '"', '\'', '.', ':']);
         let Some(name) = whole.strip_prefix('@').filter(|n| !n.is_empty()) else { continue };
-        let Some(this) = there(name, root) else { continue };
+        let Some(this) = there(name, workspace) else { continue };
         if !known(whole) && !found.contains(&this) {
             found.push(this);
         }
@@ -97,12 +97,14 @@ fn typed(message: &Message, root: &Path) -> NamedFiles {
     found
 }
 
-/// A path inside the workspace, with the lines behind it.
-fn there(name: &str, root: &Path) -> Option<(String, Option<(u32, u32)>)> {
+/// A path inside the workspace or in the session's own `/tmp`, with the lines behind it.
+fn there(name: &str, workspace: &Workspace) -> Option<(String, Option<(u32, u32)>)> {
     let inside = |path: &str| {
         let plain = |c| matches!(c, std::path::Component::Normal(_) | std::path::Component::CurDir);
         let path = names::path(path);
-        path.components().all(plain) && root.join(&path).exists()
+        let below = path.strip_prefix(&workspace.root).unwrap_or(&path);
+        let beneath = below.components().all(plain) && workspace.root.join(below).exists();
+        beneath || workspace.in_session_tmp(&path).is_some()
     };
     if inside(name) {
         return Some((name.to_owned(), None));

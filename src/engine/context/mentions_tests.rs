@@ -243,3 +243,49 @@ fn text_of_others_attaches_no_file() {
     assert!(text(freeze(&message, &workspace).unwrap()).contains("inside"));
     assert_eq!(text(freeze_unnamed(&message, &workspace).unwrap()), "see @a.txt and pasted");
 }
+
+/// Paths below `/tmp` are those that commands see, also where the machine has a file of that name, and no link leads out.
+#[test]
+fn a_path_below_tmp_is_that_of_the_session_and_an_absolute_one_that_of_the_project() {
+    use tiller_tool::shell::{SessionTmp, TmpFolder};
+    let project = tempfile::tempdir().unwrap();
+    let root = project.path().canonicalize().unwrap();
+    std::fs::write(root.join("in.txt"), "in the project\n").unwrap();
+    let machine = tempfile::Builder::new().prefix("mention-").tempfile_in("/tmp").unwrap();
+    std::fs::write(machine.path(), "of the machine\n").unwrap();
+    let both = machine.path().display().to_string();
+    let name = both.trim_start_matches("/tmp/").to_owned();
+    let folder = TmpFolder::default();
+    let own = folder.path().unwrap().to_owned();
+    let shown = root.clone();
+    let tmp = SessionTmp { folder, shown: std::sync::Arc::new(move |_, _| Some(vec![shown.clone()])) };
+    let workspace = Workspace::new(&root).unwrap().tmp(Some(tmp));
+    let sent = |text: &str, attachments: Vec<Attachment>| {
+        freeze(&Message { attachments, ..Message::text(text) }, &workspace)
+    };
+    let typed = |path: &str| text(&sent(&format!("see @{path}."), Vec::new()).unwrap()).to_owned();
+    assert_eq!(typed(&both), format!("see @{both}."), "the machine's is not attached");
+    assert!(sent("see", vec![file("@x", &both, None)]).is_err(), "nor one that was chosen and is gone");
+    std::fs::write(own.join(&name), "of the session\n").unwrap();
+    let whole = format!("<file path=\"{both}\">\nof the session\n</file>");
+    assert!(typed(&both).ends_with(&whole), "{}", typed(&both));
+    assert!(typed(&format!("{both}:1-1")).contains("of the session"));
+    let chosen = sent("see", vec![file("@x", &both, None)]).unwrap();
+    assert!(text(&chosen).ends_with(&whole));
+    let near = root.join("in.txt").display().to_string();
+    assert!(typed(&near).contains("in the project"), "{}", typed(&near));
+    // Links and dots of a command's lead nowhere else.
+    std::os::unix::fs::symlink("/etc/passwd", own.join("link")).unwrap();
+    std::os::unix::fs::symlink(machine.path(), own.join("round")).unwrap();
+    for path in ["/tmp/link", "/tmp/round", "/tmp/../etc/passwd", "/tmp/nothing-there", "/etc/passwd"] {
+        assert_eq!(typed(path), format!("see @{path}."), "{path}");
+        if path.starts_with("/tmp/") {
+            assert!(sent("see", vec![file("@x", path, None)]).is_err(), "{path}");
+        }
+    }
+    let mut found = crate::prompts::finder::tmp::temporary(&workspace, "/tmp/", 9);
+    found.extend(crate::prompts::finder::tmp::temporary(&workspace, "/tmp/none", 9));
+    let names: Vec<&str> = found.iter().map(|m| m.name.as_str()).collect();
+    assert_eq!(names, [both.as_str()], "links that lead out are not offered");
+    assert_eq!((found[0].size, found[0].preview.as_str()), (Some(15), "of the session\n"));
+}

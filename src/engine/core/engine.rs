@@ -18,6 +18,7 @@ use crate::context::part::ContextPart;
 use crate::core::Core;
 use crate::core::lifecycle::Lifecycle;
 use crate::core::msg::{Msg, REPORTS};
+use crate::core::quit::CHANGED;
 use crate::core::sandbox;
 use crate::core::saves::Saves;
 use crate::core::services::{EngineConfig, Human, Open, RunLimits, Services, SessionOptions};
@@ -63,6 +64,8 @@ pub struct Engine {
     session: SessionId,
     /// The rules of answers that are being written.
     rules: Arc<RuleWrites>,
+    /// How long its end may take.
+    last: Duration,
 }
 
 impl Engine {
@@ -79,6 +82,7 @@ impl Engine {
         let (model, role) = (model.clone(), role.clone());
         let RunLimits { requests: max_requests, cost: max_cost } = config.limits;
         let watcher = config.files.watcher.clone();
+        let for_hooks = watcher.as_ref().is_some_and(|watcher| watcher.is_for_hooks());
         let trust = config.startup.trust.clone();
         let notices = config.startup.notices.clone();
         let (sandbox, present) = (config.startup.sandbox.clone(), config.user.human == Human::Present);
@@ -177,7 +181,8 @@ impl Engine {
             let _closing = closing;
             core.run(commands, inbox).await;
         });
-        Ok((Self { handle, task, session, rules }, events))
+        let last = if for_hooks { LAST + CHANGED } else { LAST };
+        Ok((Self { handle, task, session, rules, last }, events))
     }
 
     /// A handle for clients.
@@ -204,7 +209,7 @@ impl Engine {
         // When the queue of commands is full, the task is aborted below.
         let _ = self.handle.send(quit);
         let mut task = self.task;
-        if tokio::time::timeout(LAST, &mut task).await.is_err() {
+        if tokio::time::timeout(self.last, &mut task).await.is_err() {
             task.abort();
         }
         self.rules.unsaved()

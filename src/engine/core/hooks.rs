@@ -157,9 +157,11 @@ pub(crate) fn files_changed(core: &mut Core, changes: &[FileChange]) {
         return;
     }
     let changes = serde_json::to_value(&changes[..changes.len().min(CHANGES)]).unwrap_or_default();
+    let at_work = Arc::clone(&core.watching.hook_run).try_lock_owned().ok();
     core.spawn(async move {
         let _free = Free(busy);
         drop(job.run(json!({ "changes": changes })).await);
+        drop(at_work);
         tokio::time::sleep(OWN_CHANGES).await;
     });
 }

@@ -23,6 +23,7 @@ use crate::lock::lock;
 use crate::prompts::doing::RunningJob;
 use crate::turn::Input;
 use crate::turn::part::RunningCall;
+use crate::watching::feed;
 
 // Every limit is far above the usual time of a busy machine: the end comes with the work, and a limit only with a fault.
 
@@ -40,6 +41,8 @@ const RESTORES: Duration = Duration::from_secs(30);
 const AGENTS: Duration = Duration::from_secs(5);
 /// Time limit for rules of answers: another process may hold their file.
 const RULES: Duration = Duration::from_millis(1500);
+/// Time limit for the hooks of what changed last.
+pub(crate) const CHANGED: Duration = Duration::from_secs(60);
 /// Time limit for child processes.
 const CHILDREN: Duration = Duration::from_secs(3);
 
@@ -156,6 +159,31 @@ impl Core {
         }
     }
 
+    /// Reports what changed last, and waits for its hooks, where files are watched for them alone: without a screen the run
+    /// is over before a change had its quiet time.
+    async fn last_changes(&mut self, inbox: &mut mpsc::Receiver<Msg>) {
+        let settled = self.watching.writes.settled();
+        let Some(mut settled) = settled.filter(|_| self.identity.owns_session()) else { return };
+        let mut last = false;
+        while !last {
+            let msg = tokio::select! {
+                biased;
+                Some(msg) = inbox.recv() => Some(msg),
+                _ = &mut settled => None,
+            };
+            last = msg.is_none();
+            for msg in msg.into_iter().chain(std::iter::from_fn(|| inbox.try_recv().ok())) {
+                match msg {
+                    Msg::Watch(report) => feed::seen(self, report),
+                    msg => self.last_msg(msg),
+                }
+            }
+        }
+        if tokio::time::timeout(CHANGED, self.watching.hook_run.lock()).await.is_err() {
+            tracing::warn!("the hooks of file-changed took too long");
+        }
+    }
+
     /// Handles a report after the end. What has happened is recorded: costs, the output of the user's own lines, restores
     /// of files, and the work and results of agents. Requests get no answer, and nothing new begins.
     fn last_msg(&mut self, msg: Msg) {
@@ -183,8 +211,9 @@ impl Core {
     }
 
     /// After the loop: waits for the writes, and ends everything that was started.
-    pub(crate) async fn end(mut self, inbox: mpsc::Receiver<Msg>) {
+    pub(crate) async fn end(mut self, mut inbox: mpsc::Receiver<Msg>) {
         titles::titles_at_the_end(&mut self);
+        self.last_changes(&mut inbox).await;
         self.end_tasks(inbox).await;
         self.end_agents().await;
         self.lifecycle.tasks.shutdown().await;

@@ -11,14 +11,20 @@ use crate::core::Core;
 use crate::core::services::Redact;
 
 /// Does it away from the engine's task: a start takes its time.
-pub(crate) fn act(core: &mut Core, client: ClientId, cause: CommandId, server: String, act: McpAct) {
+pub(crate) fn act(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    server: String,
+    (act, shown): (McpAct, Option<String>),
+) {
     let Some(mcp) = core.services.user.mcp.clone() else {
         return core.refuse(client, cause, Notice::new(NoticeKind::User, "there are no MCP servers"));
     };
     let (bus, scope) = (Arc::clone(&core.bus), core.scope_of(Some(cause)));
     let redact = Arc::clone(&core.services.redaction.redact);
     core.spawn(async move {
-        let reply = match mcp.act(&server, act).await {
+        let reply = match mcp.act(&server, act, shown.as_deref()).await {
             Ok(()) => {
                 let (servers, prompts) =
                     (masked(mcp.views(), &redact), masked_prompts(mcp.prompts(), &redact));

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tiller_protocol::AgentId;
@@ -33,6 +34,8 @@ pub(crate) struct Writes {
     /// Changes that were found and not reported yet. Stored here by the search itself, so that nothing is lost when
     /// its caller is stopped.
     found: Arc<Mutex<Vec<StaleFiles>>>,
+    /// It was waited for once.
+    ready: Arc<AtomicBool>,
 }
 
 impl Writes {
@@ -64,6 +67,23 @@ impl Writes {
         texts.iter().for_each(|(path, text)| watcher.known(path, text));
     }
 
+    /// Ends when what changed before is reported; `None`: the watcher is not there for hooks.
+    pub(crate) fn settled(&self) -> Option<tokio::task::JoinHandle<()>> {
+        let watcher = self.watcher.clone().filter(|watcher| watcher.is_for_hooks())?;
+        Some(tokio::task::spawn_blocking(move || watcher.settle()))
+    }
+
+    /// Waits until changes are seen, where that matters; once.
+    pub(crate) async fn ready(&self) {
+        if self.ready.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if let Some(settled) = self.settled() {
+            // After a panic there nothing is reported.
+            let _ = settled.await;
+        }
+    }
+
     /// Searches for changes by others of files that `agent` knows, since the last search.
     pub(crate) async fn look(&self, agent: &AgentId, workspace: &Workspace) {
         let Some(watcher) = self.watcher.clone().filter(|watcher| watcher.has_changes(agent)) else { return };
@@ -89,8 +109,10 @@ pub(crate) struct Watching {
     pub(crate) writes: Writes,
     /// The last changes, for a client that connects.
     pub(crate) feed: VecDeque<FileChange>,
-    /// Hooks for changed files are at work.
-    pub(crate) hook_busy: Arc<std::sync::atomic::AtomicBool>,
+    /// Hooks for changed files are at work, or were just now.
+    pub(crate) hook_busy: Arc<AtomicBool>,
+    /// Locked while they are at work.
+    pub(crate) hook_run: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Waits a little while the inbox is full, then drops the report: ending the watcher waits for its thread, so that

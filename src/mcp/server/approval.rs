@@ -3,15 +3,32 @@
 use tiller_protocol::{AskBody, AskReply, lock};
 use tiller_tool::ToolCx;
 
-use super::{Failure, SHOWN, Seen, Server};
-use crate::known::{ApprovedCommand, tokens};
-use crate::settings::Origin;
+use super::{Failure, SHOWN, Server};
+use crate::known::{ApprovedCommand, KnownTool, tokens};
+use crate::settings::{Origin, ServerSettings};
 
 /// Tools that a question names.
 const NAMED: usize = 12;
 /// The answer that starts a server, or takes its new tools.
 const YES: &str = "Yes";
 const NO: &str = "Not now";
+
+/// A server as a person sees it who approves it.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The differences to what was approved, one sentence without a full stop for each.
+    pub lines: Vec<String>,
+    /// The tools that are approved with these lines: what they do not show stays as it was approved. `None`: not read yet.
+    pub(super) tools: Option<Vec<KnownTool>>,
+}
+
+impl Seen {
+    /// A name for what was seen, the same for the same.
+    pub(crate) fn mark(&self, settings: &ServerSettings) -> String {
+        let all = serde_json::to_vec(&(&settings.hash, &self.lines, &self.tools)).unwrap_or_default();
+        blake3::hash(&all).to_hex()[..16].to_owned()
+    }
+}
 
 impl Server {
     /// Whether it comes from the project and the person has not said yes to its command.
@@ -42,7 +59,8 @@ impl Server {
 
     /// Asks whether a server of the project may be started.
     pub(super) async fn ask_start(&self, cx: Option<&ToolCx>) -> Result<(), Failure> {
-        let seen = self.differences();
+        // The question shows no changes of tools, so a yes approves none.
+        let seen = Seen::default();
         let view = self.view();
         let what = if view.transport == "stdio" { "Start" } else { "Connect to" };
         let mut question =
@@ -82,14 +100,10 @@ impl Server {
         if !is_held() {
             return Ok(());
         }
-        let seen = {
-            let state = lock(&self.state);
-            let lines = state.tool_changes(&self.settings.hash, SHOWN, Some(tool));
-            Seen { lines, tools: state.now.clone() }
-        };
+        let seen = lock(&self.state).tool_changes(&self.settings.hash, SHOWN, Some(tool));
         let now = seen.tools.as_deref().unwrap_or_default();
         let question = format!(
-            "The tools of the MCP server {} have changed since you approved them. Use them as they are now?\n{}\n{}",
+            "The tools of the MCP server {} have changed since you approved them. Use these as they are now?\n{}\n{}",
             self.name(),
             seen.lines.join("\n"),
             price(now.iter().map(|tool| tool.name.as_str()), now.len(), tokens(now))

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, json};
-use tiller_protocol::mcp::McpState;
+use tiller_protocol::mcp::{McpAct, McpState};
 use tiller_protocol::{AskBody, AskReply, Part, lock};
 use tiller_tool::Tool;
+use tiller_tool::mcp::McpServers;
 
 use crate::testing::rig;
 use crate::tools::{McpCall, ToolSearch};
@@ -84,6 +85,74 @@ async fn an_added_tool_is_held_back_alone() {
     let more = rig.again("adding", &[("CHANGED", "1")]);
     assert!(call(&more, "wipe").await.is_ok());
     more.end().await;
+}
+
+/// A list or a question that shows eight changes of thirty gets a yes to those eight.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_yes_covers_the_tools_that_were_shown_and_no_others() {
+    let Some(rig) = rig() else { return };
+    rig.add("swelling");
+    rig.hub.learn_all(None).await;
+    rig.hub.end().await;
+    let later = rig.again("swelling", &[("CHANGED", "30")]);
+    assert_eq!(call(&later, "echo").await.unwrap(), "said");
+    let server = &later.servers()[0];
+    let held = || server.held().into_iter().map(|tool| tool.name).collect::<Vec<_>>();
+    let shows = |text: &str| {
+        (0..30)
+            .map(|n| format!("new{n:02}"))
+            .filter(|name| text.contains(&format!("{name} is new")))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(held().len(), 30);
+    // The list of servers.
+    let row = server.view();
+    let notes = row.notes.join("\n");
+    assert!(notes.contains("22 more tools have changed, which a yes does not cover"), "{notes}");
+    let stale = row.shown.clone();
+    assert_eq!(later.act("swelling", McpAct::Approve, Some(&stale)).await, Ok(()));
+    assert_eq!(held().len(), 22);
+    assert!(shows(&notes).iter().all(|name| !held().contains(name)), "{notes}: {:?}", held());
+    // A yes at a row that shows something else by now.
+    let again = later.act("swelling", McpAct::Approve, Some(&stale)).await;
+    assert!(again.unwrap_err().contains("nothing was approved"));
+    assert_eq!(held().len(), 22);
+    let next = server.view();
+    assert!(
+        next.state == McpState::Changed
+            && shows(&next.notes.join("\n")).iter().all(|name| held().contains(name))
+    );
+    // A question at a call: the called one, and those that stand beside it.
+    let tool = McpCall::new(Arc::clone(&later));
+    rig.bench.ports.reply(AskReply::Choice { answers: vec!["Yes".into()] });
+    rig.bench.say(&tool, json!({"server": "swelling", "tool": "new29", "arguments": {}})).await;
+    let Some(AskBody::Clarify { question, .. }) = lock(&rig.bench.ports.asked).last().cloned() else {
+        panic!()
+    };
+    let shown = shows(&question);
+    assert!(shown.len() == 8 && shown.contains(&"new29".to_owned()), "{question}");
+    assert_eq!(held().len(), 14, "{question}");
+    assert!(shown.iter().all(|name| !held().contains(name)), "{question}: {:?}", held());
+    later.end().await;
+}
+
+/// What a program prints when it fails reaches a model inside the mark for text of others.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_standard_error_of_a_failed_server_is_marked() {
+    let Some(rig) = rig() else { return };
+    rig.add("crash");
+    let args = json!({"server": "crash", "tool": "echo", "arguments": {}});
+    let called = rig.call(args).await;
+    let found = rig.search("echo").await;
+    for said in [called, found] {
+        let (before, printed) = said.split_once("no such option").unwrap_or_else(|| panic!("{said}"));
+        assert!(
+            before.contains("[untrusted text ")
+                && before.contains("the standard error of the MCP server crash"),
+            "{said}"
+        );
+        assert!(printed.contains("[end "), "{said}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 //! | file | its job |
 //! | --- | --- |
 //! | `start` | the connection: made, made again after a delay, its tools read and compared |
+//! | `failure` | why it cannot be used, in words for people and for models |
 //! | `approval` | what the person has to agree to before it is used, and the questions about it |
 
 use std::sync::atomic::Ordering;
@@ -16,69 +17,23 @@ use tiller_tool::{CommandProfile, ToolCx};
 
 use crate::connect::{Connection, Environment};
 use crate::hub::ServerRights;
-use crate::known::{ApprovedCommand, Known, KnownFile, KnownTool, changes, first_line, tokens};
+use crate::known::{ApprovedCommand, Known, KnownFile, KnownTool, ToolChanges, changes, first_line, tokens};
 use crate::offers::Offers;
 use crate::read::names;
 use crate::read::words::line;
 use crate::settings::{Origin, ServerSettings, Transport};
 
 mod approval;
+mod failure;
 mod start;
+
+pub use approval::Seen;
+pub use failure::Failure;
 
 /// Logins in a row that ask for the same rights.
 const LOGINS: u32 = 2;
-/// Changes of tools that a question shows.
-const SHOWN: usize = 8;
-
-/// Why a server cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// A sentence without a full stop.
-    pub why: String,
-    /// The end of its standard error.
-    pub tail: String,
-    /// The person has to log in.
-    pub login: bool,
-    /// No person could be asked.
-    pub unanswered: bool,
-}
-
-impl Failure {
-    pub(crate) fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), tail: String::new(), login: false, unanswered: false }
-    }
-
-    /// The user took the trust in the folder that names the server back.
-    pub(crate) fn revoked() -> Self {
-        Self::new(
-            "you no longer trust the folder that names it; after `tiller trust` it is used again from the next \
-             start on",
-        )
-    }
-
-    /// In words, with the end of what the program printed.
-    pub fn words(&self) -> String {
-        if self.tail.is_empty() {
-            return self.why.clone();
-        }
-        format!("{}\nits standard error ends with:\n{}", self.why, self.last_lines())
-    }
-
-    /// The last lines of its standard error.
-    pub fn last_lines(&self) -> String {
-        let lines: Vec<&str> = self.tail.lines().rev().take(12).collect();
-        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
-    }
-}
-
-/// A server as a person sees it who approves it.
-#[derive(Clone, Debug, Default)]
-pub struct Seen {
-    /// The differences to what was approved, one sentence without a full stop for each.
-    pub lines: Vec<String>,
-    /// Its tools at that time; `None`: not read yet.
-    tools: Option<Vec<KnownTool>>,
-}
+/// Changes of tools that a question shows, and their bytes.
+const SHOWN: (usize, usize) = (8, 2_500);
 
 /// Makes what a server is connected with. Called away from the screen's thread.
 pub(crate) type MakeEnvironment = Arc<dyn Fn(&ServerSettings, ServerRights) -> Environment + Send + Sync>;
@@ -137,12 +92,24 @@ impl ServerState {
         now.iter().filter(|tool| !is_among(tool, approved)).cloned().collect()
     }
 
-    /// The changes of its tools. `first`: the tool whose changes are the first ones.
-    fn tool_changes(&self, hash: &str, most: usize, first: Option<&str>) -> Vec<String> {
-        let (Some(approved), Some(now)) = (self.approved(hash), &self.now) else { return Vec::new() };
+    /// The changes of its tools, with the tools that a yes to them approves. `first`: the tool whose changes are the first
+    /// ones.
+    fn tool_changes(&self, hash: &str, most: (usize, usize), first: Option<&str>) -> Seen {
+        let (Some(approved), Some(now)) = (self.approved(hash), &self.now) else {
+            return Seen { lines: Vec::new(), tools: self.now.clone() };
+        };
         let mut now = now.clone();
         now.sort_by_key(|tool| first != Some(tool.name.as_str()));
-        changes(approved, &now, most)
+        let ToolChanges { lines, after } = changes(approved, &now, most);
+        Seen { lines, tools: Some(after) }
+    }
+
+    /// The changes as a list shows them.
+    fn shown(&self, settings: &ServerSettings) -> Seen {
+        let mut lines = self.command_changes(settings);
+        let Seen { lines: more, tools } = self.tool_changes(&settings.hash, SHOWN, None);
+        lines.extend(more);
+        Seen { lines, tools }
     }
 
     /// Fails where it is turned off, or the folder that names it is not trusted.
@@ -289,7 +256,7 @@ impl Server {
     /// As a client shows it.
     pub fn view(&self) -> McpServerView {
         let unapproved = self.needs_approval();
-        let lists = self.offers.lists();
+        let (lists, left_out) = (self.offers.lists(), self.offers.left_out());
         let state = lock(&self.state);
         let alive = state.connection.as_ref().is_some_and(|c| c.is_alive());
         let died = state.connection.as_ref().filter(|c| !c.is_alive());
@@ -311,9 +278,11 @@ impl Server {
             () if known.is_some() => McpState::Known,
             () => McpState::Configured,
         };
-        let mut notes = state.command_changes(&self.settings);
-        notes.extend(state.tool_changes(&self.settings.hash, SHOWN, None));
-        notes.extend(state.left_out.iter().map(|note| visible(note).into_owned()));
+        let seen = state.shown(&self.settings);
+        let shown = seen.mark(&self.settings);
+        let mut notes = seen.lines;
+        let left = state.left_out.iter().chain(&left_out);
+        notes.extend(left.map(|note| visible(note).into_owned()));
         McpServerView {
             name: self.settings.name.clone(),
             state: row,
@@ -339,6 +308,7 @@ impl Server {
                 n => held_words(n),
             },
             notes,
+            shown,
             tail: match &state.connection {
                 Some(connection) if alive => connection.tail.text(),
                 _ => failure.map(|f| f.tail).unwrap_or_default(),
@@ -366,8 +336,24 @@ impl Server {
     pub fn differences(&self) -> Seen {
         let state = lock(&self.state);
         let mut lines = state.command_changes(&self.settings);
-        lines.extend(state.tool_changes(&self.settings.hash, usize::MAX, None));
-        Seen { lines, tools: state.now.clone() }
+        let all = state.tool_changes(&self.settings.hash, (usize::MAX, usize::MAX), None);
+        lines.extend(all.lines);
+        Seen { lines, tools: all.tools }
+    }
+
+    /// The differences as its row in a list shows them. `mark`: that of the row at which the person said yes.
+    ///
+    /// # Errors
+    /// When they are others by now.
+    pub(crate) fn shown(&self, mark: Option<&str>) -> Result<Seen, String> {
+        let seen = lock(&self.state).shown(&self.settings);
+        match mark.is_none_or(|mark| mark == seen.mark(&self.settings)) {
+            true => Ok(seen),
+            false => Err(
+                "it has changed again since the list was read: nothing was approved; look at it once more"
+                    .into(),
+            ),
+        }
     }
 
     /// Turns it off or on for this run. One that runs is ended.

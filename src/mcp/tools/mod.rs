@@ -55,7 +55,7 @@ fn own_name(hub: &Hub, server: &str, tool: &str) -> Vec<String> {
 
 /// A failure in words for the model.
 fn told(server: &str, failure: &Failure) -> ToolError {
-    let words = format!("the MCP server {server} cannot be used: {}", failure.words());
+    let words = format!("the MCP server {server} cannot be used: {}", failure.for_model(server));
     if failure.unanswered { ToolError::Unanswered(words) } else { ToolError::Tell(words) }
 }
 
@@ -72,7 +72,8 @@ fn refused(server: &str, tool: &str, why: NoResult) -> ToolError {
         )),
         NoResult::Unusable(failure) => told(server, &failure),
         NoResult::HeldBack(failure) => {
-            let words = format!("{tool} of the MCP server {server} is held back: {}", failure.words());
+            let words =
+                format!("{tool} of the MCP server {server} is held back: {}", failure.for_model(server));
             if failure.unanswered { ToolError::Unanswered(words) } else { ToolError::Tell(words) }
         }
         NoResult::MainAgentOnly => ToolError::Tell(format!(

@@ -136,10 +136,7 @@ impl Tool for ToolSearch {
             ));
         }
         for (name, failure) in learned.failed.iter().filter(|(name, _)| wanted(name)) {
-            text.push_str(&format!(
-                "\nThe server {name} cannot be used: {}\n",
-                clean(failure.words().as_bytes())
-            ));
+            text.push_str(&format!("\nThe server {name} cannot be used: {}\n", failure.for_model(name)));
         }
         let measure = if found.len() == 1 { "1 tool".to_owned() } else { format!("{} tools", found.len()) };
         Ok(ToolOutput::text(text).show(Display::Measure { text: measure }))

@@ -233,6 +233,9 @@ pub enum SessionCommand {
     Mcp {
         server: String,
         act: McpAct,
+        /// The `shown` of the row that the person looked at, for a yes; `None`: it is not compared.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shown: Option<String>,
     },
     /// Read settings and keys from disk again. Answered by `done_reply` or `error_reply`.
     Reload,

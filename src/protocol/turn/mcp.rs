@@ -64,6 +64,9 @@ pub struct McpServerView {
     /// What changed since it was approved, and what was left out of its list, in sentences without a full stop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Names the state of what a yes at this row approves, for the command that says it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub shown: String,
     /// Why it failed, or that tools of it are held back.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,

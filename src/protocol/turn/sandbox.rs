@@ -99,6 +99,19 @@ pub struct SandboxState {
     pub tmp: Option<String>,
 }
 
+impl SandboxState {
+    /// The folder that commands and file tools of the main agent see as `/tmp`. `None`: they see that of the machine where
+    /// they run.
+    pub fn own_tmp(&self) -> Option<&str> {
+        self.tmp.as_deref().filter(|_| self.mounts() && self.main.is_none())
+    }
+
+    /// Whether commands are confined by mounts.
+    pub fn mounts(&self) -> bool {
+        self.method.as_deref().is_some_and(|method| method.contains("bubblewrap"))
+    }
+}
+
 /// One thing that the sandbox has to stop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxCapability {

@@ -62,6 +62,9 @@ pub(crate) struct Amendments {
     images: Mutex<HashMap<String, usize>>,
     /// Options by model.
     options: Mutex<BTreeMap<String, Refused>>,
+    /// Models whose server is not asked for its progress any more, since it refused a request with it and did not say why.
+    /// Not kept: it may have been something else.
+    doubted: Mutex<HashSet<String>>,
     /// The most output tokens of a reply, by model, as the server stated it.
     outputs: Mutex<HashMap<String, u64>>,
 }
@@ -182,6 +185,38 @@ const SYSTEM_ROLE: &[&str] = &[
     "system instruction is not enabled",
 ];
 
+/// Phrases of a refusal that names no part of the request.
+const VAGUE: &[&str] = &[
+    "bad request",
+    "bad_request",
+    "badrequest",
+    "invalid request",
+    "invalid_request",
+    "invalid body",
+    "request body",
+    "invalid json",
+    "invalid input",
+    "invalid payload",
+    "malformed",
+    "unprocessable",
+    "validation",
+    "schema",
+    "extra input",
+    "extra field",
+    "additional propert",
+    "unknown field",
+    "unknown parameter",
+    "unknown argument",
+    "unexpected field",
+    "unexpected parameter",
+    "unexpected keyword",
+    "unrecognized",
+    "unrecognised",
+    // Without a word.
+    "refused the request (400).",
+    "refused the request (422).",
+];
+
 /// Phrases of a limit of the output.
 const AT_MOST: &[&str] =
     &["at most", "maximum", "less than or equal", "<=", "too large", "exceed", "must be between", "range"];
@@ -249,7 +284,12 @@ impl Amendments {
         if refusal.failed {
             return None;
         }
-        self.part(request, &said, asked, images)
+        self.part(request, &said, asked, images).or_else(|| {
+            // What no published format has is the first to go where a refusal names nothing.
+            let doubtful = sent.contains(&PROGRESS) && has(&said, VAGUE);
+            let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+            (doubtful && doubted.insert(model.to_owned())).then_some(PROGRESS)
+        })
     }
 
     /// The part of the request that the message refuses, beside options.
@@ -343,6 +383,10 @@ impl Amendments {
 
     /// True when the model's server refused this option.
     pub(crate) fn refused(&self, model: &str, option: &str) -> bool {
+        let doubted = || self.doubted.lock().unwrap_or_else(PoisonError::into_inner).contains(model);
+        if option == PROGRESS && doubted() {
+            return true;
+        }
         let options = self.options.lock().unwrap_or_else(PoisonError::into_inner);
         options.get(model).is_some_and(|refused| refused.contains(option))
     }

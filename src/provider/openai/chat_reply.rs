@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tiller_protocol::StopReason;
@@ -30,6 +31,30 @@ struct OpenCall {
     repeated: bool,
     extra: Option<Value>,
     nesting: Nesting,
+    copies: Copies,
+}
+
+/// The pieces of arguments so far, as growing copies: some servers send with each piece all that there was.
+#[derive(Default)]
+struct Copies {
+    last: String,
+    pieces: usize,
+    /// Some piece did not begin with the one before it.
+    broken: bool,
+}
+
+impl Copies {
+    fn feed(&mut self, json: &str) {
+        if json.is_empty() {
+            return;
+        }
+        self.broken |= !json.starts_with(&self.last);
+        self.pieces += 1;
+        self.last.clear();
+        if !self.broken {
+            self.last.push_str(json);
+        }
+    }
 }
 
 /// Bytes that are parsed to see whether the arguments of one call are whole.
@@ -79,6 +104,22 @@ impl OpenCall {
     fn grow(&mut self, json: &str) {
         self.json.push_str(json);
         self.nesting.feed(json);
+        self.copies.feed(json);
+    }
+
+    /// True where its pieces can only be growing copies, the last one whole, and `next` begins another object: read as parts of
+    /// one text they are no beginning of an object.
+    fn was_copied(&mut self, next: &str) -> bool {
+        let Copies { last, pieces, broken } = &self.copies;
+        if *broken || *pieces < 2 || next.starts_with(last) || !next.trim_start().starts_with('{') {
+            return false;
+        }
+        self.nesting.work = self.nesting.work.saturating_add(self.json.len() + last.len());
+        let one = format!("{}{next}", self.json);
+        let is_part = serde_json::from_str::<IgnoredAny>(&one).map_or_else(|error| error.is_eof(), |_| true);
+        self.nesting.work <= WORK_LIMIT
+            && !is_part
+            && matches!(serde_json::from_str(last), Ok(Value::Object(_)))
     }
 
     /// True when its arguments are whole.
@@ -104,6 +145,9 @@ impl OpenCall {
         }
         if name != self.name {
             return !same_id;
+        }
+        if !same_id && self.was_copied(json) {
+            return true;
         }
         // The same name again: a new call behind whole arguments, unless these are the same or an empty object in their
         // place.
@@ -205,7 +249,16 @@ impl ChatReply {
             (None, None) => 0,
         });
         let known = self.calls.iter().rposition(|o| o.at == at);
-        let known = known.filter(|n| !self.calls[*n].is_over(call.id.as_str(), name.as_str(), &json));
+        let over = known.is_some_and(|n| self.calls[n].is_over(call.id.as_str(), name.as_str(), &json));
+        if let Some(open) = known.filter(|_| over).map(|n| &mut self.calls[n])
+            && open.name == name.as_str()
+            && open.was_copied(&json)
+        {
+            // Behind one more of them, those before it have no other reading.
+            let (index, json) = (open.index, open.copies.last.clone());
+            out.push_back(Chunk::ToolArgs { index, json });
+        }
+        let known = known.filter(|_| !over);
         let n = match known {
             Some(n) => n,
             None => {
@@ -223,6 +276,7 @@ impl ChatReply {
                     begun: false,
                     extra: lax::read::<Value>(call.extra_content),
                     nesting: Nesting::default(),
+                    copies: Copies::default(),
                 });
                 self.calls.len() - 1
             }

@@ -183,6 +183,71 @@ fn chat_streams() -> Vec<(&'static str, Vec<Value>, Vec<&'static str>)> {
             vec![A],
         ),
         (
+            "LM Studio, growing copies: several calls at one index, no ids",
+            vec![
+                piece(json!(0), none(), json!("read_file"), json!("{\"pa")),
+                piece(json!(0), none(), json!("read_file"), json!("{\"path\":")),
+                piece(json!(0), none(), json!("read_file"), json!(whole)),
+                piece(json!(0), none(), json!("read_file"), json!("{\"pa")),
+                piece(json!(0), none(), json!("read_file"), json!(other)),
+                end(),
+            ],
+            vec![A, B],
+        ),
+        (
+            "the same, each cut where an object could begin",
+            vec![
+                piece(json!(0), none(), json!("read_file"), json!("{\"path\":")),
+                piece(json!(0), none(), json!("read_file"), json!(whole)),
+                piece(json!(0), none(), json!("read_file"), json!("{\"path\":\"")),
+                piece(json!(0), none(), json!("read_file"), json!(other)),
+                piece(json!(0), none(), json!("read_file"), json!(other)),
+                end(),
+            ],
+            vec![A, B],
+        ),
+        (
+            "the same, the name with the first piece of each alone",
+            vec![
+                piece(json!(0), none(), json!("read_file"), json!("{")),
+                piece(json!(0), none(), none(), json!("{\"path\"")),
+                piece(json!(0), none(), none(), json!(whole)),
+                piece(json!(0), none(), json!("read_file"), json!("{\"pa")),
+                piece(json!(0), none(), none(), json!(other)),
+                end(),
+            ],
+            vec![A, B],
+        ),
+        (
+            "the same, then another tool",
+            vec![
+                piece(json!(0), none(), json!("read_file"), json!("{\"pa")),
+                piece(json!(0), none(), json!("read_file"), json!(whole)),
+                piece(json!(0), none(), json!("list_dir"), json!("{}")),
+                end(),
+            ],
+            vec![A, LIST],
+        ),
+        (
+            "copies whose first one was cut may be a nested object that was cut: not guessed",
+            vec![
+                piece(json!(0), none(), json!("read_file"), json!("{\"path\":")),
+                piece(json!(0), none(), json!("read_file"), json!(whole)),
+                end(),
+            ],
+            vec![r#"read_file {"path":{"path":"a"}"#],
+        ),
+        (
+            "a nested object in pieces that look like copies is one call",
+            vec![
+                piece(json!(0), none(), json!("read_file"), json!("{\"path\":")),
+                piece(json!(0), none(), json!("read_file"), json!("{\"path\":\"a\"}")),
+                piece(json!(0), none(), json!("read_file"), json!("}")),
+                end(),
+            ],
+            vec![r#"read_file {"path":{"path":"a"}}"#],
+        ),
+        (
             "DeepSeek: arguments encoded twice",
             vec![piece(json!(0), json!("c1"), json!("read_file"), json!(json!(whole).to_string())), end()],
             vec![A],

@@ -252,6 +252,44 @@ async fn p17_words_about_something_else_leave_nothing_out() {
     }
 }
 
+/// A refusal that names nothing: what Tiller adds of its own is left out, once, for this run alone; where that was not the
+/// reason, the refusal is shown.
+#[tokio::test]
+async fn p17_a_refusal_that_names_nothing_costs_the_report_of_progress_and_nothing_else() {
+    for (status, body) in [
+        (400, json!({"error": {"message": "Bad Request", "type": "invalid_request_error"}})),
+        (400, json!({"error": "Extra inputs are not permitted"})),
+        (422, json!({"detail": "Unprocessable Entity"})),
+        (400, json!({"message": "Request body does not match the schema"})),
+        (400, json!({"error": {"message": "Unknown parameter"}})),
+        (400, json!({})),
+    ] {
+        let said = body.clone();
+        let server = ScriptServer::with(move |request, _| match request.json().get("return_progress") {
+            Some(_) => Reply::status(status).json(&said),
+            None => Reply::script(Wire::OpenaiChat, &Script::new().text("So.")),
+        });
+        let p = provider(Wire::OpenaiChat, &server.url());
+        let (out, n) = turn(&p, &full()).await;
+        assert_eq!((out.error.clone(), n), (None, 2), "{body}");
+        let (first, second) = (&server.bodies()[0], &server.bodies()[1]);
+        let mut same = first.clone();
+        same.as_object_mut().unwrap().remove("return_progress");
+        assert_eq!(&same, second, "{body}: nothing else is left out");
+        assert_eq!(turn(&p, &full()).await.1, 1, "{body}: not sent again");
+    }
+    let server =
+        ScriptServer::with(|_, _| Reply::status(400).json(&json!({"error": {"message": "Bad Request"}})));
+    let p = provider(Wire::OpenaiChat, &server.url());
+    let (out, n) = turn(&p, &full()).await;
+    assert!(
+        matches!(&out.error, Some(ProviderError::Rejected(t)) if t.contains("Bad Request")),
+        "{:?}",
+        out.error
+    );
+    assert_eq!(n, 2, "tried without it once");
+}
+
 #[tokio::test]
 async fn p17_refused_options_are_left_out_and_not_sent_again() {
     for (who, wire, has, status, said) in refusals() {

@@ -37,7 +37,7 @@ pub use report::{AgentSummary, Judgement, Note, Report, ReportStatus, Verdict};
 pub use result::AgentResult;
 pub use send::SendToAgent;
 pub use spawn::SpawnAgent;
-pub use task::{NameCheck, Review, Task, Workflow, WorkflowError};
+pub use task::{NameCheck, Review, StepPlace, Task, Workflow, WorkflowError};
 pub use wait::WaitAgents;
 
 use crate::{ToolCx, ToolOutput};

@@ -172,9 +172,21 @@ impl Workspace {
 
     /// Where a file lies that a call names by `path` (absolute, links resolved): the session's `/tmp` is a folder of its own.
     pub fn lies(&self, path: &Path, env: &[(String, String)]) -> PathBuf {
-        let tmp = self.tmp.as_ref().filter(|_| self.terminal.is_none() && SeenTmp::concerns(path));
+        // The workspace is seen as it is.
+        let concerns = SeenTmp::concerns(path) && !path.starts_with(&self.root);
+        let tmp = self.tmp.as_ref().filter(|_| self.terminal.is_none() && concerns);
         let seen = tmp.and_then(|tmp| tmp.seen(&self.root, env));
         seen.and_then(|seen| seen.lies(path)).unwrap_or_else(|| path.to_owned())
+    }
+
+    /// Where a file lies that a person names by `path` (absolute) in the session's own `/tmp`, links resolved. `None`: it is no
+    /// path there, there is nothing, or a link leads out of the session's folder.
+    pub fn in_session_tmp(&self, path: &Path) -> Option<PathBuf> {
+        let below = path.strip_prefix("/tmp").ok()?;
+        let plain = below.components().all(|c| matches!(c, std::path::Component::Normal(_)));
+        let folder = self.tmp.as_ref().filter(|_| plain && self.terminal.is_none())?.folder.made()?;
+        let lies = Some(self.lies(path, &[])).filter(|lies| lies != path)?;
+        lies.canonicalize().ok().filter(|real| real.starts_with(folder))
     }
 
     /// A rule about a path, by its spelling here or by that of the session's `/tmp`.
@@ -305,14 +317,12 @@ impl Workspace {
             None => Ok(()),
         };
         denied(path)?;
-        // In the session's `/tmp` a link is resolved as commands see it; what is not there is the machine's.
-        let lies = self.lies(path, &[]);
-        let real = match lies == path {
+        // A file of the machine's own `/tmp` is another one than commands see by this name.
+        let real = match self.lies(path, &[]) == path {
             true => path.canonicalize().map_err(|e| e.to_string())?,
-            false => match lies.canonicalize().ok().filter(|real| self.tmp_name(real).is_some()) {
-                Some(real) => real,
-                None => path.canonicalize().map_err(|e| e.to_string())?,
-            },
+            false => self
+                .in_session_tmp(path)
+                .ok_or("it is not in this session's own /tmp, or is a link that leads out of it")?,
         };
         denied(&real)?;
         Ok(real)

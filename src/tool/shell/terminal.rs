@@ -1,6 +1,6 @@
 //! The `terminal` tool: one command in the agent's shell.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
@@ -24,11 +24,13 @@ use crate::guard::no_masks;
 use crate::shell::jobs::pty;
 use crate::shell::output::capture::Text;
 use crate::shell::processes::end;
-use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+use crate::{CommandProfile, Tool, ToolCx, ToolError, ToolOutput, schema};
 use tiller_protocol::lock;
 
 /// Longest command.
 const LONGEST: usize = 256 << 10;
+/// Words of a line that are looked at.
+const WORDS: usize = 2_000;
 
 // No doc comment here: it would go to the model.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -185,11 +187,22 @@ async fn run_in_shell(
         waited: ran.ended.waited || how == CommandEnd::TimedOut && hints::prompt(&text.model),
         stuck: ran.ended.stuck,
         excess: ran.ended.excess,
-        note: ran.ended.note,
+        note: ran.ended.note.or_else(|| other_tmp(command, cx)),
         restored: ran.restored,
         shell: true,
     };
     Ok(finish(text, connections.source(command, cx).as_deref(), &facts))
+}
+
+/// Says of a line of the person's, which runs as they are, that a path in it is another file to the session's commands.
+fn other_tmp(command: &str, cx: &ToolCx) -> Option<String> {
+    if cx.run.profile != CommandProfile::Person || !command.contains("/tmp/") {
+        return None;
+    }
+    let words = command.split(|c: char| c.is_whitespace() || "'\"`;,()<>|&=".contains(c)).take(WORDS);
+    let mut found = words.filter_map(|word| Some((word, cx.workspace.in_session_tmp(Path::new(word))?)));
+    let (word, at) = found.next()?;
+    Some(format!("{word} here is the machine's; the agent's file of that name is {}", at.display()))
 }
 
 /// Connections that the sandbox of this call's command refused.

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::ImageFormat;
+use tiller_protocol::SandboxState;
+
+use super::own_tmp::{self, OwnTmp};
 
 /// Longest text that is looked at.
 const TEXT: usize = 64 << 10;
@@ -31,6 +34,8 @@ pub(crate) struct DroppedPicture {
 /// The pictures of one paste; an error says why there are none, and nothing where no such file exists.
 #[derive(Debug)]
 pub(crate) struct Dropped {
+    /// Says which of two files was read, where the session's own `/tmp` has one of that name.
+    pub(crate) note: Option<String>,
     /// Of the chip that stands for them.
     pub(crate) label: String,
     /// As it was pasted.
@@ -50,10 +55,29 @@ pub(crate) fn paths(text: &str) -> Option<Vec<PathBuf>> {
     quoted.flatten().or_else(plain).filter(|all: &Vec<PathBuf>| all.len() <= MOST)
 }
 
-/// Reads them. Blocks: call it from a job.
-pub(crate) fn read(label: String, text: String, paths: &[PathBuf]) -> Dropped {
-    let pictures = paths.iter().map(|path| picture(path)).collect();
-    Dropped { label, text, pictures }
+/// Reads them. A terminal names files of this machine: one of the session's own `/tmp` is read where this machine has none of
+/// that name. Blocks: call it from a job.
+pub(crate) fn read(
+    label: String,
+    text: String,
+    paths: &[PathBuf],
+    sandbox: Option<&SandboxState>,
+) -> Dropped {
+    let mut note = None;
+    let mut meant = |path: &PathBuf| match own_tmp::find(path, sandbox) {
+        OwnTmp::Here { at, also: false } => at,
+        OwnTmp::Here { at, also: true } => {
+            note = Some(format!(
+                "{} was read from the machine's /tmp; this session's own /tmp has another of that name: {}",
+                path.display(),
+                at.display()
+            ));
+            path.clone()
+        }
+        OwnTmp::Machine | OwnTmp::Elsewhere => path.clone(),
+    };
+    let pictures = paths.iter().map(|path| picture(&meant(path))).collect();
+    Dropped { note, label, text, pictures }
 }
 
 fn picture(path: &Path) -> Result<DroppedPicture, Option<String>> {
@@ -229,5 +253,31 @@ mod tests {
         assert!(read("wide.png").unwrap_err().unwrap().contains("11000x11000 pixels"));
         assert_eq!(read("folder.png"), Err(None));
         assert_eq!(read("none.png"), Err(None));
+    }
+
+    /// A terminal names the machine's file; where only the session has one of that name, it is that one. Both: it is said.
+    #[test]
+    fn a_dropped_picture_below_tmp_is_the_machines_first_and_the_note_says_where_another_one_is() {
+        let own = tempfile::tempdir().unwrap();
+        let top = own.path().canonicalize().unwrap();
+        let machine = tempfile::Builder::new().prefix("drop-").suffix(".png").tempfile_in("/tmp").unwrap();
+        let png = |path: &Path, width| image::RgbaImage::new(width, 3).save(path).unwrap();
+        let (both, name) = (machine.path().to_owned(), machine.path().file_name().unwrap());
+        let only = Path::new("/tmp").join(format!("only-{}", name.to_string_lossy()));
+        png(machine.path(), 1);
+        png(&top.join(name), 2);
+        png(&top.join(only.file_name().unwrap()), 3);
+        let sandbox = SandboxState {
+            method: Some("bubblewrap".into()),
+            tmp: Some(top.display().to_string()),
+            ..SandboxState::default()
+        };
+        let read = |path: &Path, sandbox| {
+            let dropped = read("l".into(), "t".into(), &[path.to_owned()], sandbox);
+            (dropped.pictures.map(|all| all[0].width).ok(), dropped.note.is_some())
+        };
+        assert_eq!(read(&both, Some(&sandbox)), (Some(1), true));
+        assert_eq!(read(&only, Some(&sandbox)), (Some(3), false));
+        assert_eq!((read(&both, None), read(&only, None)), ((Some(1), false), (None, false)));
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod dropped;
 pub mod escape;
 pub(crate) mod keying;
 pub(crate) mod mouse;
+pub(crate) mod own_tmp;
 
 mod csi;
 mod cut;

@@ -29,7 +29,7 @@ mod worker;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -111,6 +111,8 @@ enum Ask {
     Expect(Vec<PathBuf>, Who),
     Wrote(Vec<(PathBuf, Option<Meta>)>, Who),
     Shell(who::Command, bool),
+    /// Drops the sender once what changed before is reported.
+    Settle(SyncSender<()>),
     /// Simulates lost events, for tests.
     #[cfg(test)]
     Overflow,
@@ -208,6 +210,14 @@ impl Watcher {
     pub fn shell_running(&self, agent: &AgentId, what: &str, witness: Option<&Witness>, running: bool) {
         let command = who::Command { agent: agent.clone(), what: what.into(), witness: witness.cloned() };
         self.ask(Ask::Shell(command, running), false);
+    }
+
+    /// Waits until what changed before is reported, at most this long. Blocks.
+    pub fn settle(&self, most: Duration) {
+        let (answer, settled) = sync_channel(1);
+        self.ask(Ask::Settle(answer), true);
+        // The sender is dropped in either case.
+        let _ = settled.recv_timeout(most);
     }
 
     /// Stores the text of a file as an agent has just read it, so that a later diff can be shown.

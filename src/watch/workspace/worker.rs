@@ -4,6 +4,7 @@ use crate::workspace::lines::PollingReason;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use tiller_protocol::lock;
@@ -44,6 +45,8 @@ pub(crate) struct Worker {
     schedule: Schedule,
     /// A walk reached the watch limit and could not watch all folders.
     pub(super) full: bool,
+    /// Dropped once what changed before is reported.
+    waiting: Vec<SyncSender<()>>,
     /// The watcher was asked to end.
     stop: bool,
 }
@@ -88,6 +91,7 @@ impl Worker {
             git: repo.map(|repo| Git::new(repo, now)),
             schedule: Schedule::default(),
             full: false,
+            waiting: Vec::new(),
             stop: false,
             config,
             sink,
@@ -117,6 +121,7 @@ impl Worker {
         let mut raws = Vec::new();
         while !self.stop {
             let limit = self.next_due().map(|due| due.saturating_duration_since(Instant::now()));
+            let limit = if raws.is_empty() { limit } else { Some(Duration::ZERO) };
             self.source.wait(limit, &mut raws);
             if !raws.is_empty() && !self.pending.in_storm() {
                 // A short pause groups related events, and lets the kernel merge them.
@@ -133,6 +138,13 @@ impl Worker {
             self.look_at_git();
             self.poll();
             self.answer_full(Duration::ZERO);
+            if !self.waiting.is_empty() && self.pending.is_empty() && self.schedule.rescan.is_none() {
+                // Those that came meanwhile count too.
+                self.source.wait(Some(Duration::ZERO), &mut raws);
+                if raws.is_empty() {
+                    self.waiting.clear();
+                }
+            }
         }
     }
 
@@ -156,6 +168,10 @@ impl Worker {
                 Ask::Expect(paths, who) => self.evidence.expect(&paths, &who, at),
                 Ask::Wrote(metas, who) => self.evidence.wrote(metas, &who, at),
                 Ask::Shell(command, running) => self.evidence.shell(command, running, at),
+                Ask::Settle(answer) => {
+                    self.waiting.push(answer);
+                    self.schedule.poll = self.schedule.poll.map(|_| Instant::now());
+                }
                 #[cfg(test)]
                 Ask::Overflow => self.event(Raw::Overflow),
                 Ask::Stop => self.stop = true,

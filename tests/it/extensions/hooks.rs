@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use tiller_testkit::ScriptServer;
 
-use crate::common::{KEY, Place, at_work, calls, json_lines, run, says, signal, wait};
+use crate::common::{KEY, Place, at_work, calls, json_lines, run, says, shell, signal, wait};
 use crate::screen::{quit, say};
 
 fn write(id: &str, path: &str) -> tiller_testkit::Reply {
@@ -512,4 +512,28 @@ command = '''echo '{"add": "seen by a hook"}' '''
     let out = place.run(&["exec", "--json", "--profile", "full", "--allow", allow, "go"]);
     assert_eq!(output(&out.stdout, "b1"), "Denied by the hook `no bank`: money.", "{out:?}");
     assert!(output(&out.stdout, "b2").contains("seen by a hook"), "{out:?}");
+}
+
+/// Without a screen a change runs its hook too: that of the first call, and that of the last one, which has no quiet time
+/// before the run is over. `exec` ends once the hook has.
+#[test]
+fn changed_files_run_their_hooks_without_a_screen() {
+    for command in [false, true] {
+        let last = if command {
+            shell("c1", "mkdir -p src; echo x > src/last.rs")
+        } else {
+            write("c1", "src/last.rs")
+        };
+        let server = ScriptServer::start([last, says("Done.")]);
+        let place = Place::anthropic(&server);
+        place.file("README.md", "x\n");
+        place.config(
+            "[[hooks.file-changed]]\nmatch = \"src/**\"\ncommand = \"cat >> changed.json; sleep 1; echo over >> over.txt\"\n",
+        );
+        let out = place.run(&["exec", "--profile", "full", "write it"]);
+        assert_eq!(out.code, Some(0), "{out:?}");
+        assert_eq!(place.read("over.txt"), "over\n", "command: {command}: {}", out.stderr);
+        let input = place.read("changed.json");
+        assert!(input.contains("src/last.rs") && !input.contains("README"), "command: {command}: {input}");
+    }
 }

@@ -1,9 +1,11 @@
 //! What the screen says of the sandbox.
 
-use tiller_testkit::ScriptServer;
+use serde_json::json;
+use tiller_testkit::{Script, ScriptServer, Wire};
 
 use crate::common::{Place, let_escape_pass};
-use crate::screen::{press_until, quit, say};
+use crate::scenario::Model;
+use crate::screen::{press_until, quit, say, type_in, words};
 
 /// The self-test runs beside the first frames; the dialog shows each capability of this machine, whichever it has.
 #[test]
@@ -59,4 +61,77 @@ fn the_dialog_shows_the_listed_domains() {
     press_until(&mut term, "\x1b", |s| !s.contains("In force"));
     let_escape_pass();
     assert_eq!(quit(&mut term), 0);
+}
+
+/// A path that the person names below /tmp is that of the session: what its commands wrote there is completed, attached and
+/// shown by its folder; the machine's file of a name is never taken for it without a word.
+#[test]
+fn a_path_below_tmp_that_the_person_names_is_the_file_that_the_session_sees() {
+    let found = tiller_sandbox::Confinement::find();
+    if !tiller_sandbox::Method::present(found).contains(&tiller_sandbox::Method::Bubblewrap) {
+        eprintln!("skipped: no bubblewrap");
+        return;
+    }
+    let machine = tempfile::Builder::new().prefix("named-").suffix(".txt").tempfile_in("/tmp").unwrap();
+    std::fs::write(machine.path(), "of the machine\n").unwrap();
+    let both = machine.path().display().to_string();
+    let stem = both.trim_end_matches(".txt");
+    let (only, alone) = (format!("{stem}-only.txt"), format!("{stem}-machine.txt"));
+    std::fs::write(&alone, "machine alone\n").unwrap();
+    let _removed = Removed(alone.clone());
+
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &model.server);
+    let writes = format!("echo session-$((40+2)) | tee {both} > {only}");
+    model.push(Script::new().call("c1", "terminal", json!({"command": writes})));
+    model.push(Script::new().text("It is written."));
+    let mut term = place.term(&["--profile", "full"], 118, 40);
+    term.wait_text("Type what you want done");
+    say(&mut term, "write it");
+    term.wait_text("It is written.");
+    // Where the folder is, is known once the self-test ended.
+    say(&mut term, "/sandbox");
+    term.wait_text("Own /tmp");
+    press_until(&mut term, "\x1b", |s| !s.contains("Own /tmp"));
+    let_escape_pass();
+
+    // Completion.
+    type_in(&mut term, &format!("@{stem}-on"));
+    term.wait("the session's file", |s| s.contains("11 B") && s.contains("tokens"));
+    term.keys("\t");
+    model.push(Script::new().text("One is read."));
+    term.keys("and so on\r");
+    term.wait_text("One is read.");
+    let sent = model.last();
+    assert!(sent.contains(&format!("<file path=\\\"{only}\\\">\\nsession-42\\n</file>")), "{sent}");
+
+    // Both: said, then the session's.
+    say(&mut term, &format!("compare @{both} now"));
+    term.wait("which one is meant", |s| words(s).contains("the machine's /tmp has another of that name"));
+    model.push(Script::new().text("Two is read."));
+    term.keys("\r");
+    term.wait_text("Two is read.");
+    let sent = model.last();
+    assert!(sent.contains(&format!("<file path=\\\"{both}\\\">\\nsession-42\\n</file>")), "{sent}");
+    assert!(!sent.contains("of the machine"), "{sent}");
+
+    // The machine's alone: not attached, and said.
+    say(&mut term, &format!("look at @{alone} now"));
+    term.wait("why not", |s| words(s).contains("this session has a /tmp of its own, without such a file"));
+    term.keys("\x15");
+    term.wait_gone("this session has a /tmp");
+
+    // The person's own line runs as they are.
+    say(&mut term, &format!("!cat {only}"));
+    term.wait("where it is", |s| s.contains("here is the machine's; the agent's file"));
+    assert_eq!(quit(&mut term), 0);
+}
+
+struct Removed(String);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }

@@ -243,3 +243,38 @@ fn calls_of_an_mcp_server_are_asked_about_together() {
         assert!(last.is_some(), "{}", told(&server));
     }
 }
+
+/// In ASK a script that reads what it wrote is asked about once, with the writes as they will be; after the yes its reads have
+/// them, and before it no file has changed.
+#[test]
+fn a_script_that_reads_what_it_wrote_is_asked_about_once() {
+    let code = "from tiller_tools import *\nwrite_file(path='made.txt', content='first line\\n')\n\
+                text = read_file(path='made.txt')\nwrite_file(path='copy.txt', content=text.upper())\n\
+                print('read', read_file(path='copy.txt').strip())\n";
+    let server = server(code);
+    let Some(place) = with_server(&server) else { return };
+    for (columns, rows) in [(118, 30), (80, 24)] {
+        for name in ["made.txt", "copy.txt"] {
+            let _ = std::fs::remove_file(place.work.join(name));
+        }
+        server.forget();
+        let mut term: Term = place.term(&[], columns, rows);
+        term.wait_text("ASK");
+        term.keys("go\r");
+        term.wait("the question", |screen| screen.contains("2 calls") && screen.contains("each call"));
+        crate::screen::unfold(&mut term);
+        assert!(!place.work.join("made.txt").exists() && !place.work.join("copy.txt").exists());
+        let_deafness_pass();
+        // What does not fit is read first.
+        term.keys("\x1b[6~\x1b[6~");
+        crate::common::let_pass(std::time::Duration::from_millis(300));
+        term.keys("y");
+        let last = poll(TIMEOUT, || Some(told(&server)).filter(|last| last.contains("read FIRST LINE")));
+        assert!(last.is_some(), "{}\n{}", told(&server), term.screen());
+        assert_eq!(
+            (place.read("made.txt"), place.read("copy.txt")),
+            ("first line\n".into(), "FIRST LINE\n".into())
+        );
+        assert_eq!(told(&server).matches("tool_result").count(), 1, "asked once");
+    }
+}

@@ -25,6 +25,12 @@ pub type WatchSink = Box<dyn Fn(WatchReport) -> bool + Send + Sync>;
 pub trait Watcher: Send + Sync {
     /// Starts watching, and reporting to `sink`.
     fn start(&self, sink: WatchSink);
+    /// Whether it is there for hooks alone: they are to see each change, from the first request to the last one.
+    fn is_for_hooks(&self) -> bool {
+        false
+    }
+    /// Waits until it sees changes, and until what changed before is reported; some seconds at most. Blocks.
+    fn settle(&self) {}
     /// `agent` is about to write these paths.
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]);
     /// `agent` has written these paths.

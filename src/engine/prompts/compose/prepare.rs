@@ -101,6 +101,7 @@ pub(super) fn start(core: &mut Core, job: MessageJob) -> JoinHandle<()> {
                 .and_then(Result::ok),
             None => None,
         };
+        writes.ready().await;
         writes.look(&me, &preparation.workspace).await;
         let prepared = PreparedMessage { goal, items, prefix, today, no };
         // The engine may have ended.

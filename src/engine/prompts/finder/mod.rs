@@ -2,6 +2,7 @@
 //! seconds; a query is given up when a newer one arrives. One thread at a time walks or compares.
 
 pub(crate) mod symbols;
+pub(crate) mod tmp;
 
 use base64::Engine as _;
 use std::path::{Path, PathBuf};

@@ -97,5 +97,6 @@ fn malformed_text(name: &str, raw: &str) -> String {
         Ok(_) => "they are not a JSON object".to_owned(),
         Err(e) => e.to_string(),
     };
-    format!("Not run: the arguments of '{name}' could not be read ({why}). They began: {shown}")
+    let again = "Send the call again with one complete JSON object as its arguments; for several objects, one call for each.";
+    format!("Not run: the arguments of '{name}' could not be read ({why}). {again} They began: {shown}")
 }

@@ -11,7 +11,7 @@ use super::port::{Brief, is_false};
 mod answer_schema;
 pub(crate) mod workflow;
 
-pub use workflow::{NameCheck, Workflow, WorkflowError};
+pub use workflow::{NameCheck, StepPlace, Workflow, WorkflowError};
 
 /// Most tasks of one call, and most steps of a workflow.
 pub const MOST: usize = 50;
@@ -96,7 +96,7 @@ pub fn check(tasks: &[Task]) -> Result<(), String> {
         if task.brief.goal.trim().is_empty() {
             return Err(format!("task {} has no goal", at + 1));
         }
-        if let Some(why) = errors_of(task).first() {
+        if let Some((_, why)) = errors_of(task).first() {
             return Err(format!("task {}: {why}", at + 1));
         }
         if names.insert(task.name(at), at).is_some() {
@@ -114,16 +114,21 @@ pub fn check(tasks: &[Task]) -> Result<(), String> {
     cycle(tasks, &names).map_or(Ok(()), |way| Err(format!("these tasks depend on each other: {way}")))
 }
 
+/// The key of an error, and the error.
+type KeyError = (&'static [&'static str], String);
+
 /// Errors of one task, its dependencies aside: retries, review, schema.
-pub(super) fn errors_of(task: &Task) -> Vec<String> {
-    let mut errors = Vec::new();
+pub(super) fn errors_of(task: &Task) -> Vec<KeyError> {
+    let mut errors: Vec<KeyError> = Vec::new();
     if task.retries > RETRIES {
-        errors.push(format!("at most {RETRIES} retries"));
+        errors.push((&["retries"], format!("at most {RETRIES} retries")));
     }
     if let Some(rounds) = task.review.as_ref().map(|r| r.rounds).filter(|r| !(1..=ROUNDS).contains(r)) {
-        errors.push(format!("review.rounds is {rounds}; it must be from 1 to {ROUNDS}"));
+        let message = format!("review.rounds is {rounds}; it must be from 1 to {ROUNDS}");
+        errors.push((&["review.rounds"], message));
     }
-    errors.extend(task.schema.as_ref().and_then(|schema| answer_schema::check(schema).err()));
+    let schema = task.schema.as_ref().and_then(|schema| answer_schema::check(schema).err());
+    errors.extend(schema.map(|why| (&["schema"] as &[_], why)));
     errors
 }
 

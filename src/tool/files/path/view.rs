@@ -29,6 +29,11 @@ impl<'a> View<'a> {
         Self { cx, tmp: OnceCell::new() }
     }
 
+    /// Whether the session's `/tmp` matters for a path: the workspace is seen as it is.
+    fn concerns(&self, path: &Path) -> bool {
+        SeenTmp::concerns(path) && !path.starts_with(&self.cx.workspace.root)
+    }
+
     fn tmp(&self) -> Option<&SeenTmp> {
         self.tmp.get_or_init(|| self.cx.workspace.seen_tmp(self.cx)).as_ref()
     }
@@ -41,7 +46,7 @@ impl<'a> View<'a> {
             Drafted::Gone => return Seen::Gone,
             Drafted::Same => {}
         }
-        if !SeenTmp::concerns(path) {
+        if !self.concerns(path) {
             return Seen::Same;
         }
         let Some(tmp) = self.tmp() else { return Seen::Same };
@@ -54,7 +59,7 @@ impl<'a> View<'a> {
 
     /// Where `path` lies, whatever a script would write.
     pub(super) fn lies(&self, path: &Path) -> PathBuf {
-        let tmp = self.tmp().filter(|_| SeenTmp::concerns(path));
+        let tmp = if self.concerns(path) { self.tmp() } else { None };
         tmp.and_then(|tmp| tmp.lies(path)).unwrap_or_else(|| path.to_owned())
     }
 
@@ -65,7 +70,7 @@ impl<'a> View<'a> {
 
     /// The session's folder, where `path` exists in the machine's own `/tmp` only.
     pub(super) fn hides(&self, path: &Path) -> Option<PathBuf> {
-        let tmp = self.tmp().filter(|_| SeenTmp::concerns(path))?;
+        let tmp = if self.concerns(path) { self.tmp()? } else { return None };
         let hidden = tmp.lies(path).is_some() && path.symlink_metadata().is_ok();
         hidden.then(|| tmp.folder.clone())
     }

@@ -153,7 +153,8 @@ impl Servers {
     }
 
     fn act_on(view: &McpServerView, act: McpAct) -> Outcome {
-        let command = SessionCommand::Mcp { server: view.name.clone(), act };
+        let shown = Some(view.shown.clone()).filter(|_| act == McpAct::Approve);
+        let command = SessionCommand::Mcp { server: view.name.clone(), act, shown };
         // The list is read at once, so that a start is seen, and again when it is over.
         let effects = vec![
             Effect::ask(CommandBody::Session(command), CHANGE),
@@ -268,6 +269,7 @@ mod tests {
             resources: 2,
             prompts: 1,
             notes: Vec::new(),
+            shown: "m1".into(),
             error: error.into(),
             tail: if error.is_empty() { String::new() } else { "Traceback\nno such option".into() },
             revision: "2025-11-25".into(),
@@ -291,7 +293,7 @@ mod tests {
             r.run("down; down; wait 1000");
             insta::assert_snapshot!(format!("mcp_at_{width}x{height}"), r.screen());
             r.run("ctrl-x; r");
-            let restarts = |c: &CommandBody| matches!(c, CommandBody::Session(SessionCommand::Mcp { server, act: McpAct::Restart }) if server == "notes");
+            let restarts = |c: &CommandBody| matches!(c, CommandBody::Session(SessionCommand::Mcp { server, act: McpAct::Restart, .. }) if server == "notes");
             assert!(r.commands().iter().any(|c| restarts(c)), "{:?}", r.commands());
             r.run("up; up; enter; wait 1");
             let screen = r.screen();

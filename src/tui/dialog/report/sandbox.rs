@@ -106,8 +106,7 @@ fn rows(s: &SandboxState) -> Vec<Item> {
     all.extend(commands(s).into_iter().map(|(name, words)| fact(name, words.into())));
     all.push(fact("Network", network(s)));
     all.extend(s.tmp.iter().map(|folder| {
-        let mounts = s.method.as_deref().is_some_and(|method| method.contains("bubblewrap"));
-        let name = if mounts { "Own /tmp" } else { "Own TMPDIR" };
+        let name = if s.mounts() { "Own /tmp" } else { "Own TMPDIR" };
         // The path is long; a column of it would cut the names.
         let item = fact(name, "a private folder; Enter copies its path".into());
         Item { more: clean::plain(folder).into_owned(), ..item }

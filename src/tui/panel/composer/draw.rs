@@ -12,9 +12,12 @@ use crate::panel::DrawCx;
 use crate::theme::Role;
 use crate::widget::draw;
 use crate::widget::edit::{RowRange, cell_width, chip_number};
+use crate::widget::wrap::wrap;
 
 /// Rows of text at most, before it scrolls.
 const TEXT: usize = 10;
+/// Rows of a notice at most.
+const NOTICE: usize = 3;
 
 fn short(n: usize) -> u16 {
     u16::try_from(n).unwrap_or(u16::MAX)
@@ -46,17 +49,35 @@ fn below(c: &Composer) -> Option<(String, Role)> {
     (!words.is_empty()).then(|| (format!("with {}", words.join("  ")), Role::Dim))
 }
 
+/// The rows under the text. Only a sentence about what was not sent has more than one.
+fn rows_below(c: &Composer, width: u16) -> (Vec<String>, Role) {
+    let Some((text, role)) = below(c) else { return (Vec::new(), Role::Dim) };
+    if c.notice.is_none() {
+        return (vec![text], role);
+    }
+    let mut rows = wrap(&text, usize::from(width.max(1)));
+    if rows.len() > NOTICE {
+        rows.truncate(NOTICE);
+        // The last one is cut where it is drawn.
+        if let Some(last) = rows.last_mut() {
+            last.push(' ');
+            last.push_str(tiller_text::sign::cut(draw::ascii()));
+        }
+    }
+    (rows, role)
+}
+
 /// Rows that the composer requests.
 pub(super) fn rows(c: &Composer, width: u16) -> u16 {
     let labels = c.content.labels();
     let text = c.content.edit.rows(usize::from(width.max(1)), &|ch| labels.get(ch)).len();
-    short(text.clamp(1, TEXT)) + above(c) + u16::from(below(c).is_some())
+    short(text.clamp(1, TEXT)) + above(c) + short(rows_below(c, width).0.len())
 }
 
 /// Where the text stands within `area`. At least one row, whatever else there is.
 pub(super) fn text_area(c: &Composer, area: Rect) -> Rect {
     let top = above(c).min(area.height.saturating_sub(1));
-    let news = u16::from(below(c).is_some() && area.height > top + 1);
+    let news = short(rows_below(c, area.width).0.len()).min(area.height.saturating_sub(top + 1));
     Rect { y: area.y + top, height: area.height - top - news, ..area }
 }
 
@@ -119,10 +140,9 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
         placeholder(cx, at, buf);
     }
     state(c, cx, at, buf);
-    if let Some((text, role)) = below(c)
-        && at.bottom() < area.bottom()
-    {
-        draw::text(buf, Rect { y: at.bottom(), height: 1, ..area }, &text, cx.theme.style(role));
+    let (news, role) = rows_below(c, area.width);
+    for (y, text) in (at.bottom()..area.bottom()).zip(news) {
+        draw::text(buf, Rect { y, height: 1, ..area }, &text, cx.theme.style(role));
     }
 }
 

@@ -15,14 +15,15 @@ mod submit;
 mod vim;
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tiller_config::schema::EnterWhileRunning;
 use tiller_protocol::command::{Query, QueueCommand};
 use tiller_protocol::mcp::McpPromptView;
 use tiller_protocol::skill::{SkillQuery, SkillRow};
 use tiller_protocol::{
-    CommandBody, MemoryCommand, MemoryTarget, Message, Notice, NoticeKind, SendMode, WorkflowFile,
+    CommandBody, MemoryCommand, MemoryTarget, Message, Notice, NoticeKind, SandboxState, SendMode,
+    WorkflowFile,
 };
 
 use self::content::Content;
@@ -32,6 +33,7 @@ use self::popup::{Popup, PopupKind};
 use self::recall::{MessageRecall, UnconfirmedMessage};
 use self::vim::Vim;
 use crate::app::effect::{Effect, External, Task, Token};
+use crate::input::own_tmp::{self, OwnTmp};
 use crate::keymap::action::{ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
@@ -200,8 +202,8 @@ struct UnconfirmedMessages {
 #[derive(Default)]
 struct UnknownMentions {
     unknown: std::collections::BTreeSet<String>,
-    /// Words that name a file outside of the project.
-    outside: std::collections::BTreeSet<String>,
+    /// Words that name a file outside of the project, with the reason why nothing is attached.
+    outside: std::collections::BTreeMap<String, String>,
     /// The message for which the notice was shown.
     told: String,
 }
@@ -210,6 +212,32 @@ struct UnknownMentions {
 fn mentioned(text: &str) -> impl Iterator<Item = String> {
     let names = text.split_whitespace().filter_map(|w| w.strip_prefix('@'));
     names.map(|w| w.trim_end_matches([',', '.', ';', ':', '!', '?', ')']).to_owned())
+}
+
+/// Says that a file outside of the project is not attached.
+fn elsewhere(word: &str) -> String {
+    format!(
+        "@{word} is outside this folder, so nothing is attached. Press Enter again to send it as plain text: the agent can \
+         ask to read it."
+    )
+}
+
+/// Says that a file of the machine's own `/tmp` is not attached.
+fn machine(word: &str, sandbox: Option<&SandboxState>) -> String {
+    let own = sandbox.and_then(SandboxState::own_tmp).unwrap_or("this folder");
+    format!(
+        "@{word} is not attached: this session has a /tmp of its own, without such a file. Copy it to {own}, or press \
+         Enter again to send it as plain text."
+    )
+}
+
+/// Says which of two files of one name is attached.
+fn both(word: &str, at: &Path) -> String {
+    format!(
+        "@{word} is the file of this session's own /tmp; the machine's /tmp has another of that name. Press Enter again to \
+         attach the session's, {}.",
+        at.display()
+    )
 }
 
 impl UnknownMentions {
@@ -231,16 +259,13 @@ impl UnknownMentions {
 
     /// The warning to show before this text is sent; only once for the same words.
     fn doubt(&mut self, text: &str) -> Option<String> {
-        let lost = mentioned(text).find(|w| self.unknown.contains(w) || self.outside.contains(w))?;
+        let lost = mentioned(text).find(|w| self.unknown.contains(w) || self.outside.contains_key(w))?;
         if self.told == text {
             return None;
         }
         self.told = text.to_owned();
-        if self.outside.contains(&lost) {
-            return Some(format!(
-                "@{lost} is outside this folder, so nothing is attached. Press Enter again to send it as plain \
-                 text: the agent can ask to read it."
-            ));
+        if let Some(said) = self.outside.get(&lost) {
+            return Some(said.clone());
         }
         Some(format!(
             "@{lost} was not found, so nothing is attached. Press Enter again to send it as plain \
@@ -339,8 +364,8 @@ impl Composer {
     }
 
     /// Looks again for mentions that the search did not find while they were typed: they may be ignored by git, in
-    /// another folder, or new. Files of the project are attached; of files elsewhere the warning says that they are
-    /// elsewhere.
+    /// another folder, or new. Files of the project and of the session's own `/tmp` are attached; of files elsewhere, and
+    /// of those that two folders have, the warning says where they are.
     fn look_again(&mut self, model: &Model) {
         let Some(summary) = &model.agent.session.summary else { return };
         let project = tiller_protocol::names::path(&summary.project);
@@ -355,14 +380,24 @@ impl Composer {
                 }
                 None => project.join(&word),
             };
-            if std::fs::symlink_metadata(&at).is_err() {
-                continue;
-            }
-            if inside || (at.starts_with(&project) && !word.contains("..")) {
+            let exists = std::fs::symlink_metadata(&at).is_ok();
+            if exists && (inside || (at.starts_with(&project) && !word.contains(".."))) {
                 self.names.unknown.remove(&word);
                 self.content.mention(&word);
-            } else {
-                self.names.outside.insert(word);
+                continue;
+            }
+            let sandbox = model.engine.sandbox.as_deref();
+            let why = match own_tmp::find(&at, sandbox) {
+                OwnTmp::Here { also, at } => {
+                    self.names.unknown.remove(&word);
+                    self.content.mention(&word);
+                    also.then(|| both(&word, &at))
+                }
+                OwnTmp::Machine => Some(machine(&word, sandbox)),
+                OwnTmp::Elsewhere => exists.then(|| elsewhere(&word)),
+            };
+            if let Some(why) = why {
+                self.names.outside.insert(word, why);
             }
         }
     }

@@ -136,7 +136,7 @@ impl Panel for Composer {
     fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
         match input {
             PanelInput::Key(key) => self.on_key(key, model),
-            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Paste(text) => self.on_paste(text, model),
             PanelInput::Mouse(event, area) => self.on_mouse(event, area),
             PanelInput::Escape(escape_step) => self.on_escape(escape_step),
             _ => Reply::Ignored,
@@ -283,7 +283,7 @@ impl Composer {
         self.look()
     }
 
-    fn on_paste(&mut self, text: &str) -> Reply {
+    fn on_paste(&mut self, text: &str, model: &Model) -> Reply {
         // Shell lines, commands and notes have only text.
         let written = self.content.edit.text();
         // A path behind an `@` names a file.
@@ -296,7 +296,9 @@ impl Composer {
             self.elsewhere.reading.push(label.clone());
             self.changed();
             let text = text.to_owned();
-            let job = Box::new(move || Box::new(dropped::read(label, text, &paths)) as Box<dyn Any + Send>);
+            let sandbox = model.engine.sandbox.clone();
+            let read = move || dropped::read(label, text, &paths, sandbox.as_deref());
+            let job = Box::new(move || Box::new(read()) as Box<dyn Any + Send>);
             return Reply::with(Effect::Task(Task::Job(job, DROPPED)));
         }
         self.content.paste(text);
@@ -305,13 +307,15 @@ impl Composer {
 
     /// The pictures of a paste, or its text where there are none.
     fn on_dropped(&mut self, dropped: Dropped) -> Reply {
-        let Dropped { label, text, pictures } = dropped;
+        let Dropped { note, label, text, pictures } = dropped;
         self.elsewhere.reading.retain(|l| *l != label);
         if !self.content.reserves(&label) {
             return Reply::done();
         }
         let said = |why: &str| format!("Not attached as a picture: {}", clean::plain(why));
         let why = pictures.as_ref().err().and_then(|why| why.as_deref()).map(said);
+        let why =
+            why.or_else(|| note.map(|note| clean::plain(&note).into_owned()).filter(|_| pictures.is_ok()));
         self.content.fill(&label, pictures.unwrap_or_default(), &text);
         self.changed();
         self.notice = why;
