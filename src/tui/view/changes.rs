@@ -142,7 +142,7 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
         }
         last.parts.chrome = chrome;
     }
-    last.parts.cover.draw_again(app, &areas, &layers, buf);
+    last.parts.cover.draw_again(app, &areas, buf);
     spin(app, &last.parts, buf);
     note_wakes(app, &last.parts);
     cursor = cursor.filter(|_| !last.parts.cover.hides_cursor());
