@@ -166,8 +166,8 @@ impl SessionGraph {
             .find(|h| h.current)
             .and_then(|h| h.node)
             .and_then(|n| tips.get(&n).copied());
-        let now = now.unwrap_or(all.len().saturating_sub(1));
-        let to = all.len().min((now + 1 + BELOW).max(MOST));
+        // A branch without an entry of its own has no present turn.
+        let to = all.len().min((now.unwrap_or(all.len()) + 1 + BELOW).max(MOST));
         let from = to.saturating_sub(MOST);
         let rows = all[from..to].iter().enumerate();
         let rows = rows.map(|(at, (row, n))| graph_row(shape, row, *n, (from + at, now), &tips)).collect();
@@ -215,7 +215,7 @@ fn graph_row(
     shape: &Shape,
     row: &TreeRow,
     n: usize,
-    (at, now): (usize, usize),
+    (at, now): (usize, Option<usize>),
     tips: &HashMap<u32, usize>,
 ) -> GraphRow {
     let node = &shape.tree.nodes[n];
@@ -233,7 +233,7 @@ fn graph_row(
         entry: node.id,
         path: shape.path[n],
         end: left.and_then(|n| shape.tree.nodes.get(n as usize)).map(|n| n.id).filter(|_| !shape.path[n]),
-        now: at == now,
+        now: Some(at) == now,
         lanes: Lanes { depth: row.depth, first: row.first, lines: row.lines },
         kind: node.kind,
         failed: shape.failed[n],

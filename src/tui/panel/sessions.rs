@@ -282,11 +282,7 @@ impl Panel for SessionsPanel {
         if self.chosen() == SessionRow::Nothing {
             return vec![all];
         }
-        let fork = match self.chosen() {
-            SessionRow::Left { end: Some(_), .. } => Hint::as_("tree.fork", "continue it"),
-            _ => Hint::of("tree.fork"),
-        };
-        vec![Hint::as_("list.open", "look"), Hint::of("tree.restore"), fork, all]
+        vec![Hint::as_("list.open", "look"), Hint::of("tree.restore"), Hint::of("tree.fork"), all]
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {

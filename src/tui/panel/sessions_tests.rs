@@ -199,10 +199,25 @@ fn one_can_go_back_to_a_branch_that_was_left_and_look_at_it() {
     fork(&mut r, "alt-5; g; f", on[0]);
     fork(&mut r, "alt-5; g; down; f", left[0]);
     // At its end it goes on.
-    r.run("alt-5; g; down; down");
-    assert!(r.footer().contains("continue it"), "{}", r.footer());
-    fork(&mut r, "f", left[3]);
+    fork(&mut r, "alt-5; g; down; down; f", left[3]);
     r.run("alt-5; enter");
     assert_eq!(r.app.layers.len(), 1, "{}", r.screen());
     assert!(r.screen().contains("Tree"), "{}", r.screen());
+}
+
+/// The branch that was opened before the first message has no entry yet: no turn of another branch is the present one.
+#[test]
+fn a_branch_without_entries_has_no_present_turn() {
+    let (mut r, on, left) = grown(80, 24);
+    let session = r.app.model.main_session().unwrap();
+    let mut tree = SessionTree { session, ..tree(&on, &left) };
+    tree.heads[0].current = false;
+    tree.heads.push(TreeHead { name: "c".into(), node: None, current: true, ..tree.heads[0].clone() });
+    let e = Script::new().snapshot(Vec::new(), 0, false);
+    r.msg(Msg::Engine(Box::new(e)));
+    r.clear();
+    r.event(EventBody::State(StateEvent::HeadMoved { head: None, draft: None, branch: Default::default() }));
+    serve(&mut r, &tree, &[(on[0], "question 0"), (on[2], "question 1"), (on[4], "question 2")]);
+    let screen = r.screen();
+    assert!(screen.contains("○ question 2") && !screen.contains("now"), "{screen}");
 }
