@@ -186,7 +186,7 @@ impl App {
                 self.event(&event);
                 // Events of agents that are not shown change nothing on the screen.
                 let answer = matches!(event.body, EventBody::Reply(_));
-                let seen = self.model.affects_screen(&event) || self.peeks_at(&event.agent).is_some();
+                let seen = self.model.affects_screen(&event) || self.peek().is_some();
                 self.frame.dirty = answer || seen;
             }
             Msg::Notice(notice) => self.notice(*notice),
@@ -391,7 +391,7 @@ impl App {
         }
         self.at_home(event);
         if !self.model.affects_screen(event) {
-            if let Some(owner) = self.peeks_at(&event.agent) {
+            if let Some(owner) = self.peek() {
                 self.tell(owner, PanelEvent::Engine(event));
             }
             self.answered(event);

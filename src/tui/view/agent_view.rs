@@ -10,8 +10,7 @@ use tiller_protocol::{
 
 use crate::app::App;
 use crate::app::effect::{Effect, Navigation, Task};
-use crate::app::state::Owner;
-use crate::dialog::reader::peek::Peek;
+use crate::app::state::{Layer, Owner};
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::model::{EventTarget, Model};
 use crate::panel::composer::request::ComposerRequest;
@@ -25,6 +24,9 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("crew.needs", "next that needs you", "Go to the next question or agent that needs you")
         .menu(Menu::Agents),
 ];
+
+/// Section of the key file of a look at an agent.
+pub(crate) const PEEK: &str = "peek";
 
 /// Why there is no next agent.
 pub(crate) const ALONE: &str = "No other agent has a conversation yet";
@@ -228,13 +230,10 @@ impl App {
         }
     }
 
-    /// A dialog that looks at this agent, which is not on the screen.
-    pub(crate) fn peeks_at(&self, agent: &AgentId) -> Option<Owner> {
-        let shows = |panel: &dyn Panel| {
-            let panel: &dyn std::any::Any = panel;
-            panel.downcast_ref::<Peek>().is_some_and(|peek| peek.shows(agent))
-        };
-        self.layers.iter().find(|l| shows(l.panel())).map(|l| Owner::Layer(l.id))
+    /// The dialog that looks at agents that are not on the screen: it chooses among their events.
+    pub(crate) fn peek(&self) -> Option<Owner> {
+        let peeks = |l: &&Layer| l.panel().status(&self.model).scope == PEEK;
+        self.layers.iter().find(peeks).map(|l| Owner::Layer(l.id))
     }
 
     /// The conversation of the agent on the screen is here.

@@ -5,7 +5,6 @@ use ratatui::layout::Rect;
 use crate::app::App;
 use crate::app::state::Owner;
 use crate::panel::{Placement, View};
-use crate::view::cx;
 use crate::view::layout::{self, LayoutRequest, Section, SizeClass, ToastRequest};
 
 /// Sections of the rail, in their fixed order.
@@ -32,10 +31,8 @@ pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
     }
     // How wide their rows are does not depend on how many there are.
     let areas = layout::layout(&request);
-    let scopes = app.scopes();
-    let cx = cx!(app, &scopes, false);
     let columns = app.toasts.columns(areas.header.width);
-    let rows = app.toasts.rows(&cx, (areas.toasts.rows.width, areas.toasts.most), columns > 0);
+    let rows = app.toasts.rows(screen.height, (areas.toasts.rows.width, areas.toasts.most), columns > 0);
     LayoutRequest { toasts: ToastRequest { columns, rows }, ..request }
 }
 

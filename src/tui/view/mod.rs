@@ -127,7 +127,7 @@ impl App {
         }
         let docked = layout_request::docked(self);
         // A box that takes the whole screen hides all but header and footer.
-        let cover = CoverSource::of(self, &areas, &cx!(self, &scopes, false), buf.area);
+        let cover = CoverSource::of(self, &areas, buf.area);
         let layers = overlay::layer_areas(self, &areas, buf.area, cover.spare);
         let covered = overlay::is_covered(&layers, &areas, buf.area, cover.spare);
         if covered {

@@ -78,9 +78,8 @@ impl Toasts {
 
     /// Each as rows of words, newest first, in a room of so many columns and rows: what happened, and dimmer below it what
     /// to do. `but_newest`: that one stands elsewhere.
-    fn laid(&self, cx: &DrawCx<'_>, (width, height): (u16, u16), but_newest: bool) -> Vec<Laid> {
+    fn laid(&self, (width, height): (u16, u16), gap: usize, key: &str, but_newest: bool) -> Vec<Laid> {
         let columns = usize::from(width.saturating_sub(4)).min(WIDEST);
-        let gap = gap(cx);
         let mut left = usize::from(height);
         let mut all = Vec::new();
         for n in self.list.iter().rev().skip(usize::from(but_newest)).map(|t| &t.notice) {
@@ -102,8 +101,8 @@ impl Toasts {
                 rows.truncate(room);
                 if let Some((last, _)) = rows.last_mut().and_then(|row| row.last_mut()) {
                     // The rest of it is in the log, where it is more than information.
-                    let key = if n.kind == NoticeKind::Info { String::new() } else { cx.key("errors.open") };
-                    let end = if key.is_empty() { key } else { format!(" {key}") };
+                    let key = if n.kind == NoticeKind::Info { "" } else { key };
+                    let end = if key.is_empty() { String::new() } else { format!(" {key}") };
                     let room = columns.saturating_sub(end.width());
                     *last = draw::cut(&format!("{last}{}", draw::ellipsis()), room) + &end;
                 }
@@ -142,10 +141,12 @@ impl Toasts {
         }
     }
 
-    /// Rows that they take in a room of so many columns and rows. `but_newest`: that one stands in the header.
-    pub(crate) fn rows(&self, cx: &DrawCx<'_>, room: (u16, u16), but_newest: bool) -> u16 {
-        let all = self.laid(cx, room, but_newest);
-        let gaps = gap(cx) * all.len().saturating_sub(1);
+    /// Rows that they take on a screen of so many rows, in a room of so many columns and rows. `but_newest`: that one
+    /// stands in the header.
+    pub(crate) fn rows(&self, screen: u16, room: (u16, u16), but_newest: bool) -> u16 {
+        let gap = gap(screen);
+        let all = self.laid(room, gap, "", but_newest);
+        let gaps = gap * all.len().saturating_sub(1);
         (all.iter().map(|toast| toast.rows.len()).sum::<usize>() + gaps) as u16
     }
 
@@ -153,10 +154,11 @@ impl Toasts {
     /// Returns the cells that they fill. `but_newest`: that one stands in the header.
     pub(crate) fn draw(&self, cx: &DrawCx<'_>, area: Rect, but_newest: bool, buf: &mut Buffer) -> Rect {
         let mut bottom = area.bottom();
-        let all = self.laid(cx, (area.width, area.height), but_newest);
+        let gap = gap(cx.model.window.screen.1);
+        let all = self.laid((area.width, area.height), gap, &cx.key("errors.open"), but_newest);
         let width = (all.iter().map(Laid::width).max().unwrap_or(0) as u16).min(area.width);
         for (n, laid) in all.iter().enumerate() {
-            let gap = if n > 0 { gap(cx) as u16 } else { 0 };
+            let gap = if n > 0 { gap as u16 } else { 0 };
             bottom -= gap;
             let between = Rect { x: area.right() - width, y: bottom, width, height: gap };
             draw::clear(buf, between, cx.theme.style(Role::Ground));
@@ -217,9 +219,9 @@ fn hints(n: &Notice) -> String {
     if n.hints.len() == 1 { hints.trim_end_matches('.').to_owned() } else { hints }
 }
 
-/// Rows between two toasts: none where the screen is low.
-fn gap(cx: &DrawCx<'_>) -> usize {
-    usize::from(air(cx.model.window.screen.1))
+/// Rows between two toasts on a screen of so many rows: none where it is low.
+fn gap(screen: u16) -> usize {
+    usize::from(air(screen))
 }
 
 #[cfg(test)]

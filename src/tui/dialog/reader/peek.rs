@@ -38,7 +38,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     )
     .menu(Menu::Agents)
     .keys(&["alt-p", "leader P"])],
-    scopes: &[Scope::new("peek", None, "A look at an agent", true).keys(KEYS)],
+    scopes: &[Scope::new(agent_view::PEEK, None, "A look at an agent", true).keys(KEYS)],
     samples: &[("a look at an agent", || Box::new(Peek::new(AgentId("main/a1".into()), true)))],
     ..Dialog::NONE
 };
@@ -98,11 +98,6 @@ impl Peek {
     fn new(agent: AgentId, composing: bool) -> Self {
         let view = Viewport::new(crate::zone::local());
         Self { agent, composing, conv: Conversation::default(), view, seq: None, failed: None }
-    }
-
-    /// Whether it shows this agent.
-    pub(crate) fn shows(&self, agent: &AgentId) -> bool {
-        self.agent == *agent
     }
 
     /// Asks for the conversation.
@@ -169,7 +164,7 @@ impl Peek {
 
 impl Panel for Peek {
     fn status(&self, _model: &Model) -> PanelStatus {
-        PanelStatus { leave: "back", ..PanelStatus::new("peek") }
+        PanelStatus { leave: "back", ..PanelStatus::new(agent_view::PEEK) }
     }
 
     fn title(&self, model: &Model) -> String {

@@ -16,11 +16,11 @@ use crate::view::layout::{Areas, SizeClass};
 use crate::widget::draw;
 
 impl CoverSource {
-    pub(in crate::view) fn of(app: &App, areas: &Areas, cx: &DrawCx<'_>, screen: Rect) -> Self {
+    pub(in crate::view) fn of(app: &App, areas: &Areas, screen: Rect) -> Self {
         let due = app.keys.which || app.model.mono >= app.keys.since + app.which_delay();
         Self {
             toasts: app.toasts.revision(),
-            spare: toast_rows(app, areas, cx, screen),
+            spare: toast_rows(app, areas, screen),
             pending: app.keys.pending.clone(),
             keys_shown: due && !app.keys.pending.is_empty() && areas.class > SizeClass::Tiny,
         }
@@ -120,13 +120,13 @@ fn draw_toasts(
 
 /// Rows at the bottom that the dialogs leave to toasts, when one of them would lie over the rows that the layout has for
 /// these: it scrolls inside.
-fn toast_rows(app: &App, areas: &Areas, cx: &DrawCx<'_>, screen: Rect) -> u16 {
+fn toast_rows(app: &App, areas: &Areas, screen: Rect) -> u16 {
     if app.layers.is_empty() || app.toasts.is_empty() {
         return 0;
     }
     let full = full_of(areas, screen, 0);
     let line = areas.toasts.line.area() > 0;
-    let need = app.toasts.rows(cx, (full.width, (full.height / 3).max(1)), line);
+    let need = app.toasts.rows(screen.height, (full.width, (full.height / 3).max(1)), line);
     let rows = areas.toasts.rows;
     let covers = |l: &crate::app::state::Layer| {
         let outer = LayerArea::new(l.placement(&app.model), areas, screen, 0).outer;
