@@ -105,7 +105,7 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
         "session.fork" => fork(app),
         "session.undo" => vec![Effect::send(CommandBody::Session(SessionCommand::UndoOp { redo: false }))],
         "session.redo" => vec![Effect::send(CommandBody::Session(SessionCommand::UndoOp { redo: true }))],
-        "crew.home" => crate::view::agent_view::run(app, action)?,
+        "crew.home" | "crew.next" | "crew.needs" => crate::view::agent_view::run(app, action)?,
         _ => crate::view::arrange::run(app, action)?,
     })
 }

@@ -186,7 +186,8 @@ impl App {
                 self.event(&event);
                 // Events of agents that are not shown change nothing on the screen.
                 let answer = matches!(event.body, EventBody::Reply(_));
-                self.frame.dirty = answer || self.model.affects_screen(&event);
+                let seen = self.model.affects_screen(&event) || self.peek().is_some();
+                self.frame.dirty = answer || seen;
             }
             Msg::Notice(notice) => self.notice(*notice),
             Msg::Job(token, result) => self.job(token, result),
@@ -390,6 +391,9 @@ impl App {
         }
         self.at_home(event);
         if !self.model.affects_screen(event) {
+            if let Some(owner) = self.peek() {
+                self.tell(owner, PanelEvent::Engine(event));
+            }
             self.answered(event);
             if event.agent.is_main() {
                 self.after_event(event);

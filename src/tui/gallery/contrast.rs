@@ -58,12 +58,14 @@ pub fn contrasts(look: &Look) -> Result<Vec<Contrast>, String> {
             let entry = all.entry((text.clone(), fg, bg, dim)).or_insert_with(|| {
                 // Lines between panes are decoration.
                 let hint = ["border", "dim", "thinking", "quote"].contains(&text.as_str());
+                let on_band =
+                    readable::BANDS.iter().any(|r| theme.style(*r).bg.and_then(color::rgb) == Some(bg));
                 Contrast {
                     look: look.name.clone(),
                     ground: grounds.get(&bg).cloned().unwrap_or_else(|| "mixed".into()),
                     colours: (fg, bg),
                     ratio: color::contrast(fg, bg),
-                    least: if hint || dim { readable::HINT } else { readable::TEXT },
+                    least: if (hint || dim) && !on_band { readable::HINT } else { readable::TEXT },
                     cells: 0,
                     scene: scene.name,
                     text,

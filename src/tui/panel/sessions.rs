@@ -1,10 +1,11 @@
-//! The tree of this session: one line per turn of the path, the last one marked `now`, and where the path was left for
-//! another, the abandoned branches. Each row can be viewed or branched.
+//! The tree of this session in small: one line per turn, the present one marked `now`, with lanes for the branches that
+//! were left, and what each turn cost and changed. Until the tree is here, the turns of the conversation stand in its place.
+//! Each row can be viewed or branched.
 
-#[path = "abandoned_branches.rs"]
-mod abandoned_branches;
+#[path = "session_graph.rs"]
+mod session_graph;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
@@ -13,14 +14,14 @@ use tiller_protocol::command::SessionCommand;
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{CommandBody, EntryId, Event, EventBody, Notice, NoticeKind, Origin, Time};
 
-use self::abandoned_branches::AbandonedBranch;
+use self::session_graph::{NOW, SessionGraph};
 use super::conversation::GoTo;
 use super::empty_view::explain;
 use super::times::clock;
 use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
-use crate::app::effect::{Effect, Token};
-use crate::dialog::reader::text::Text;
+use crate::app::effect::Effect;
 use crate::dialog::session::restore::Restore;
+use crate::dialog::session::tree;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::conversation::Body;
@@ -29,6 +30,7 @@ use crate::registry::PanelEntry;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
+use crate::view::layout::SizeClass;
 use crate::widget::line_list::LineList;
 use crate::widget::{draw, sign};
 
@@ -62,8 +64,6 @@ struct Turn {
     time: Time,
     /// A checkpoint was made in it.
     checkpoint: bool,
-    /// Every entry of it that is loaded.
-    entries: Vec<EntryId>,
 }
 
 /// Message that another agent's session is shown from now on; `main`: the main agent's.
@@ -76,8 +76,11 @@ pub(crate) struct SessionSwitch {
 enum SessionRow {
     Nothing,
     Turn(EntryId),
-    /// An abandoned branch, by its last entry.
-    AbandonedBranch(EntryId),
+    /// An entry of a branch that was left. `end`: the last entry of the branch, where it ends at this row.
+    Left {
+        entry: EntryId,
+        end: Option<EntryId>,
+    },
 }
 
 /// The panel.
@@ -85,9 +88,10 @@ enum SessionRow {
 pub struct SessionsPanel {
     rows: LineList,
     what: Vec<SessionRow>,
-    left: Vec<AbandonedBranch>,
-    /// The main agent's abandoned branches, while another agent is on the screen.
-    home: Option<Vec<AbandonedBranch>>,
+    graph: SessionGraph,
+    /// The main agent's tree, while another agent is on the screen.
+    home: Option<SessionGraph>,
+    focused: bool,
     /// The person has moved: the choice does not follow the end any more.
     moved: bool,
 }
@@ -102,12 +106,10 @@ fn turns(model: &Model) -> Vec<Turn> {
                 text: text.lines().next().unwrap_or("").to_owned(),
                 time: cell.time,
                 checkpoint: false,
-                entries: Vec::new(),
             });
         }
         if let Some(last) = all.last_mut() {
             last.checkpoint |= matches!(cell.body, Body::Checkpoint { .. });
-            last.entries.extend(cell.entry);
         }
     }
     all
@@ -130,17 +132,6 @@ fn row(lead: &[(&str, Role)], text: &str, look: Look, (time, saved): (&str, bool
     line
 }
 
-/// In place of the time of the last turn.
-const NOW: &str = "now";
-
-/// A branch that was left, under the turn after which it went its own way.
-fn left_line(left: &AbandonedBranch, columns: usize) -> Line {
-    let l = draw::lines(draw::ascii());
-    let lane = format!("{}{}", l.tees[0], l.h);
-    let lead = [(lane.as_str(), Role::Border), (draw::sign(sign::EMPTY), Role::Dim), (" ", Role::Dim)];
-    row(&lead, left.words(), Look::of(Role::Dim), (&clock(left.time), false), columns)
-}
-
 fn line(turn: &Turn, now: bool, columns: usize) -> Line {
     let lead = [(draw::sign(sign::FULL), Role::User), (" ", Role::Text)];
     let look = if now { Look::of(Role::Strong).bold() } else { Look::of(Role::Text) };
@@ -153,34 +144,31 @@ impl SessionsPanel {
         let columns = usize::from(columns);
         let all = turns(model);
         let (mut lines, mut what) = (Vec::new(), Vec::new());
-        let earlier = model.agent.conversation.above();
-        if earlier > 0 {
-            let text = format!("{earlier} earlier entries; scroll up in the conversation to load them");
-            lines.push(Line::strict(&text, Look::of(Role::Dim), Wrap::Word));
+        let tree = !self.graph.rows().is_empty();
+        let note = match (tree, model.agent.conversation.above(), self.graph.earlier) {
+            (false, earlier @ 1.., _) => {
+                format!("{earlier} earlier entries; scroll up in the conversation to load them")
+            }
+            (true, _, earlier @ 1..) => format!("{earlier} earlier turns in the tree of all sessions"),
+            _ => String::new(),
+        };
+        if !note.is_empty() {
+            lines.push(Line::strict(&note, Look::of(Role::Dim), Wrap::Word));
             what.push(SessionRow::Nothing);
         }
-        // The turn of each entry at which a branch was left or ends.
-        let ends: HashSet<EntryId> = self.left.iter().flat_map(|l| [Some(l.tip), l.from]).flatten().collect();
-        let turn_of = |(n, turn): (usize, &Turn)| {
-            let named = turn.entries.iter().filter(|e| ends.contains(e));
-            named.map(|e| (*e, n)).collect::<Vec<_>>()
-        };
-        let places: HashMap<EntryId, usize> = match ends.is_empty() {
-            true => HashMap::new(),
-            false => all.iter().enumerate().flat_map(turn_of).collect(),
-        };
-        let last = all.len().saturating_sub(1);
-        for at in std::iter::once(None).chain((0..all.len()).map(Some)) {
-            if let Some((n, turn)) = at.and_then(|n| Some((n, all.get(n)?))) {
-                lines.push(line(turn, n == last, columns));
-                what.push(turn.entry.map_or(SessionRow::Nothing, SessionRow::Turn));
-            }
-            // A branch whose tip lies on the path is the path.
-            let begins = |l: &AbandonedBranch| l.from.and_then(|f| places.get(&f).copied());
-            for l in self.left.iter().filter(|l| !places.contains_key(&l.tip) && begins(l) == at) {
-                lines.push(left_line(l, columns));
-                what.push(SessionRow::AbandonedBranch(l.tip));
-            }
+        // Turns that have begun since the tree was read.
+        let newer: Vec<&Turn> =
+            all.iter().filter(|t| !tree || t.entry.is_none_or(|e| !self.graph.has(e))).collect();
+        let spoken: HashMap<EntryId, &str> =
+            all.iter().filter_map(|t| Some((t.entry?, t.text.as_str()))).collect();
+        lines.extend(self.graph.lines(&spoken, !newer.is_empty(), columns));
+        what.extend(self.graph.rows().iter().map(|row| match row.path {
+            true => SessionRow::Turn(row.entry),
+            false => SessionRow::Left { entry: row.entry, end: row.end },
+        }));
+        for (n, turn) in newer.iter().enumerate() {
+            lines.push(line(turn, n + 1 == newer.len(), columns));
+            what.push(turn.entry.map_or(SessionRow::Nothing, SessionRow::Turn));
         }
         (lines, what)
     }
@@ -194,25 +182,21 @@ impl SessionsPanel {
         self.what.iter().rposition(|w| matches!(w, SessionRow::Turn(_))).unwrap_or(0)
     }
 
-    fn open(&self) -> Reply {
+    fn open(&self, model: &Model) -> Reply {
         match self.chosen() {
             SessionRow::Nothing => Reply::done(),
             SessionRow::Turn(entry) => {
                 let go = Effect::Tell(View::Conversation, Box::new(GoTo::Entry(entry)));
                 Reply::Done(vec![Effect::Focus(View::Conversation), go])
             }
-            SessionRow::AbandonedBranch(tip) => match self.left.iter().find(|l| l.tip == tip) {
-                Some(l) => {
-                    Reply::with(Effect::Push(Box::new(Text::prose("A branch that you left", &l.text))))
-                }
-                None => Reply::done(),
-            },
+            // Its words, its files and what can be done with it.
+            SessionRow::Left { entry, .. } => Reply::with(Effect::Push(Box::new(tree::at(model, entry)))),
         }
     }
 
     fn restore(&self) -> Reply {
         match self.chosen() {
-            SessionRow::Turn(entry) | SessionRow::AbandonedBranch(entry) => {
+            SessionRow::Turn(entry) | SessionRow::Left { entry, .. } => {
                 Reply::with(Effect::Push(Box::new(Restore::to(entry))))
             }
             SessionRow::Nothing => Reply::done(),
@@ -224,11 +208,14 @@ impl SessionsPanel {
         match self.chosen() {
             _ if model.agent.turn.running => say("A turn is running; stop it first"),
             _ if model.agent.session.read_only => say("This session is open read-only"),
-            SessionRow::Turn(entry) | SessionRow::AbandonedBranch(entry) => Reply::Done(vec![
+            SessionRow::Nothing => Reply::done(),
+            // A branch that was left goes on where it ended.
+            SessionRow::Turn(entry)
+            | SessionRow::Left { end: Some(entry), .. }
+            | SessionRow::Left { entry, end: None } => Reply::Done(vec![
                 Effect::send(CommandBody::Session(SessionCommand::Fork { entry })),
                 Effect::Focus(View::Composer),
             ]),
-            SessionRow::Nothing => Reply::done(),
         }
     }
 }
@@ -254,7 +241,7 @@ impl Panel for SessionsPanel {
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
         match action.0 {
-            "list.open" => return self.open(),
+            "list.open" => return self.open(model),
             "tree.fork" => return self.fork(model),
             "tree.restore" => return self.restore(),
             "list.back" => return Reply::with(Effect::Focus(View::Composer)),
@@ -264,10 +251,10 @@ impl Panel for SessionsPanel {
         Reply::done()
     }
 
-    fn input(&mut self, input: PanelInput<'_>, _model: &Model) -> Reply {
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
         match input {
             PanelInput::Key(key) => self.on_key(key),
-            PanelInput::Mouse(event, area) => self.on_mouse(event, area),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area, model),
             PanelInput::Escape(_) => self.on_escape(),
             _ => Reply::Ignored,
         }
@@ -275,9 +262,14 @@ impl Panel for SessionsPanel {
 
     fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
         match event {
-            PanelEvent::Engine(event) => self.on_event(event),
-            PanelEvent::Answer(token, event) => self.on_answer(token, event, model),
-            PanelEvent::Message(what) => self.on_message(what),
+            PanelEvent::Engine(event) => self.on_event(event, model),
+            PanelEvent::Answer(_, event) => self.on_answer(event, model),
+            PanelEvent::Message(what) => self.on_message(what, model),
+            PanelEvent::Focused => {
+                self.focused = true;
+                self.want(model)
+            }
+            PanelEvent::Tick => self.want(model),
             _ => Reply::Ignored,
         }
     }
@@ -322,7 +314,7 @@ impl Panel for SessionsPanel {
 impl SessionsPanel {
     fn empty(&self, model: &Model) -> bool {
         // Branches that were left at the very beginning are shown, too.
-        self.left.is_empty()
+        self.graph.rows().is_empty()
             && !model
                 .agent
                 .conversation
@@ -339,10 +331,10 @@ impl SessionsPanel {
         Reply::done()
     }
 
-    fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
         let again = self.rows.mouse(event, area);
         self.moved = self.rows.chosen != self.now();
-        if again { self.open() } else { Reply::done() }
+        if again { self.open(model) } else { Reply::done() }
     }
 
     fn on_escape(&mut self) -> Reply {
@@ -350,33 +342,50 @@ impl SessionsPanel {
         Reply::done()
     }
 
-    fn on_event(&mut self, event: &Event) -> Reply {
+    /// Asks for the tree when it has changed and can be seen.
+    fn want(&mut self, model: &Model) -> Reply {
+        let wide = SizeClass::of(model.window.screen.0, model.window.screen.1).wide();
+        let next = self.graph.want(model, wide || self.focused);
+        if next.is_empty() { Reply::Ignored } else { Reply::Done(next) }
+    }
+
+    fn on_event(&mut self, event: &Event, model: &Model) -> Reply {
+        if event.agent != model.shown_agent() {
+            return Reply::Ignored;
+        }
         match &event.body {
-            EventBody::Turn(TurnEvent::SessionStarted { .. }) => self.left.clear(),
-            EventBody::State(StateEvent::HeadMoved { .. }) => {}
+            EventBody::Turn(TurnEvent::SessionStarted { .. }) => self.graph = SessionGraph::default(),
+            EventBody::Turn(TurnEvent::TurnFinished { .. })
+            | EventBody::State(StateEvent::HeadMoved { .. }) => {}
             _ => return Reply::Ignored,
         }
-        Reply::Done(abandoned_branches::ask())
+        self.graph.changed();
+        self.want(model)
     }
 
-    fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
-        match &event.body {
-            // Another agent is on the screen by now.
-            _ if event.agent != model.shown_agent() => Reply::done(),
-            EventBody::Reply(r) => Reply::Done(abandoned_branches::answered(&mut self.left, token, r)),
-            _ => Reply::Ignored,
+    fn on_answer(&mut self, event: &Event, model: &Model) -> Reply {
+        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
+        let mut next = self.graph.answered(reply, model);
+        if let Reply::Done(more) = self.want(model) {
+            next.extend(more);
         }
+        Reply::Done(next)
     }
 
-    fn on_message(&mut self, what: Box<dyn std::any::Any>) -> Reply {
+    fn on_message(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
         let Ok(another) = what.downcast::<SessionSwitch>() else { return Reply::Ignored };
+        let left = std::mem::take(&mut self.graph).parked();
         if another.main {
-            self.left = self.home.take().unwrap_or_default();
-            return Reply::done();
+            // It is as it was; the end of its next turn reads it again.
+            self.graph = self.home.take().unwrap_or_default();
+        } else {
+            self.home.get_or_insert(left);
+            self.graph.changed();
         }
-        let left = std::mem::take(&mut self.left);
-        self.home.get_or_insert(left);
-        Reply::Done(abandoned_branches::ask())
+        match self.want(model) {
+            Reply::Ignored => Reply::done(),
+            next => next,
+        }
     }
 }
 

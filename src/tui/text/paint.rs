@@ -98,7 +98,7 @@ pub fn resolve(look: Look, theme: &Theme) -> Style {
     if look.class != 0 {
         style = style.patch(highlight::style(look.class, theme));
     }
-    look.ground.map_or(style, |ground| theme.style(ground).patch(style))
+    look.ground.map_or(style, |ground| theme.on(ground, style))
 }
 
 /// Column of byte `byte` of `line` within `row`, its gutter included.

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use ratatui::style::{Modifier, Style};
+use ratatui::style::{Color, Modifier, Style};
 use toml::de::{DeTable, DeValue};
 
 use super::color::{self, Depth};
+use super::readable::TEXT;
 use super::spec::{self, Spec};
 use super::{Role, Theme};
 use crate::mistakes::{self, Mistakes};
@@ -217,6 +218,7 @@ fn build(name: &str, chain: &[ThemeFile], depth: Depth) -> Result<(Theme, Vec<Mi
         depth,
         styles: [Style::new(); Role::COUNT],
         syntax: Vec::new(),
+        lifted: Vec::new(),
     };
     // What each file gets wrong, by its place in the chain.
     let mut wrong: Vec<Vec<(usize, String)>> = chain.iter().map(|f| f.wrong.clone()).collect();
@@ -273,7 +275,15 @@ fn fit(theme: &mut Theme, mixes: &[Mix]) {
     for role in [AddedBand, RemovedBand, AddedWord, RemovedWord] {
         let Some(bg) = full[role as usize].bg.filter(|_| depth == Depth::TwoFiftySix) else { continue };
         let mark = mixes.iter().find(|(r, ..)| *r == role).map(|(_, c, _)| *c);
-        let tint = color::tint_256(bg, mark).filter(|c| !around.contains(&Some(*c)));
+        // Its text must be read on it; grey is nearer to the faint colour where no tint is dark or light enough.
+        let text = full[role as usize].fg.or(full[Role::Text as usize].fg).and_then(color::rgb);
+        let read = |c: &Color| {
+            let pair = text.zip(color::rgb(*c));
+            // Changed words have a colour of their own.
+            let band = [AddedBand, RemovedBand].contains(&role);
+            !band || pair.is_none_or(|(text, below)| color::contrast(text, below) >= TEXT)
+        };
+        let tint = color::tint_256(bg, mark).filter(|c| !around.contains(&Some(*c)) && read(c));
         theme.styles[role as usize].bg = Some(tint.unwrap_or_else(|| color::grey_256(bg, &around)));
     }
     // A selected row of a diff differs from the rows around it.

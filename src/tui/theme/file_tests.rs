@@ -2,7 +2,7 @@ use ratatui::style::Color;
 
 use super::*;
 use crate::theme::color::{contrast, rgb};
-use crate::theme::readable::{TEXT, areas_of, least, least_of_code, own, seen};
+use crate::theme::readable::{BANDS, TEXT, areas_of, least, least_of_code, own, seen};
 
 /// A theme of the person's.
 fn own_file(text: &'static str, depth: Depth) -> Theme {
@@ -16,7 +16,7 @@ fn themes() -> impl Iterator<Item = Theme> {
 
 /// Colours that a theme of the terminal's own sixteen cannot know.
 fn own_colours(t: &Theme) -> bool {
-    matches!(t.style(Role::Ground).bg, Some(Color::Rgb(..)))
+    matches!(t.style(Role::Ground).bg, Some(Color::Rgb(..) | Color::Indexed(_)))
 }
 
 #[test]
@@ -40,6 +40,10 @@ fn unreadable(t: &Theme, light: bool) -> Vec<String> {
             return;
         }
         let ground = area.bg.and_then(rgb).unwrap_or(own(light).0);
+        // On the bands of a diff every text can be read, dim text too.
+        let band = BANDS.contains(&below) && !BANDS.contains(&role_of(what)) && own_colours(t);
+        let (s, need) =
+            if band && t.depth >= Depth::TwoFiftySix { (t.on(below, s), TEXT) } else { (s, need) };
         let (fg, bg) = seen(s, ground, light);
         let c = contrast(fg, bg);
         if c < need {
@@ -67,6 +71,11 @@ fn unreadable(t: &Theme, light: bool) -> Vec<String> {
         areas.into_iter().for_each(|below| check(scope, below, *s, least_of_code(scope)));
     }
     bad
+}
+
+/// The role of a name; of a scope of code that of text.
+fn role_of(name: &str) -> Role {
+    Role::ALL.iter().find(|(_, n)| *n == name).map_or(Role::Text, |(r, _)| *r)
 }
 
 fn below_name(area: Role) -> &'static str {
@@ -339,4 +348,38 @@ fn the_theme_is_chosen_by_what_the_terminal_answers() {
 
     // Without colours there is nothing to wait for.
     is(&themes(Depth::Mono), "tiller-dark", Depth::Mono);
+}
+
+/// Each pair of a text and a ground that a diff draws: what stands on a band, and the changed words.
+#[test]
+fn everything_in_a_diff_can_be_read_in_every_theme_with_256_colours_too() {
+    use crate::text::line::Look;
+    use crate::text::paint::resolve;
+    let mut bad = Vec::new();
+    for depth in [Depth::TwoFiftySix, Depth::True] {
+        for (name, _) in BUILT_IN {
+            let t = built_in(name, depth, false).unwrap();
+            for ground in [Role::AddedBand, Role::RemovedBand, Role::AddedWord, Role::RemovedWord] {
+                if t.style(ground).bg.and_then(rgb).is_none() {
+                    continue;
+                }
+                for role in [Role::Text, Role::Dim, Role::Added, Role::Removed, Role::Code] {
+                    let style = resolve(Look::of(role).on(ground), &t);
+                    let (fg, bg) = seen(style, own(t.light).0, t.light);
+                    let c = contrast(fg, bg);
+                    bad.extend(
+                        (c < TEXT).then(|| format!("{name} {depth:?}: {role:?} on {ground:?}: {c:.2}")),
+                    );
+                }
+                for (scope, s) in t.syntax.iter().filter(|_| BANDS.contains(&ground)) {
+                    let (fg, bg) = seen(t.on(ground, *s), own(t.light).0, t.light);
+                    let c = contrast(fg, bg);
+                    bad.extend(
+                        (c < TEXT).then(|| format!("{name} {depth:?}: {scope} on {ground:?}: {c:.2}")),
+                    );
+                }
+            }
+        }
+    }
+    assert!(bad.is_empty(), "{} looks:\n{}", bad.len(), bad.join("\n"));
 }

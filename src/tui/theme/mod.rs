@@ -10,7 +10,7 @@ pub(crate) mod readable;
 mod set;
 mod spec;
 
-use ratatui::style::{Modifier, Style};
+use ratatui::style::{Color, Modifier, Style};
 use tiller_text::Look;
 pub use tiller_text::Role;
 
@@ -29,6 +29,16 @@ pub struct Theme {
     pub(crate) styles: [Style; Role::COUNT],
     /// Colours of syntax highlighting by scope prefix, longest first (`keyword`, `string`, ...).
     pub syntax: Vec<(String, Style)>,
+    /// Colours of text that another one replaces on a band of a diff.
+    pub(crate) lifted: Vec<Lifted>,
+}
+
+/// A colour that could not be read on a band of a diff, and the colour in its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lifted {
+    pub(crate) band: Role,
+    pub(crate) from: Color,
+    pub(crate) to: Color,
 }
 
 impl Default for Theme {
@@ -40,6 +50,7 @@ impl Default for Theme {
             depth: Depth::Mono,
             styles: [Style::new(); Role::COUNT],
             syntax: Vec::new(),
+            lifted: Vec::new(),
         })
     }
 }
@@ -48,6 +59,13 @@ impl Theme {
     /// The look of `role`.
     pub fn style(&self, role: Role) -> Style {
         self.styles[role as usize]
+    }
+
+    /// A style on a ground: on the bands of a diff every text can be read.
+    pub(crate) fn on(&self, ground: Role, style: Style) -> Style {
+        let style = self.style(ground).patch(style);
+        let lifted = self.lifted.iter().find(|l| l.band == ground && Some(l.from) == style.fg);
+        lifted.map_or(style, |l| style.fg(l.to))
     }
 
     /// The style of a look: its role's, with its modifiers. Highlighted code has a colour besides (`text::paint::resolve`).

@@ -4,7 +4,7 @@
 use ratatui::style::{Color, Modifier, Style};
 
 use super::color::{Depth, SIXTEEN, contrast, hue, luminance, rgb};
-use super::{Role, Theme};
+use super::{Lifted, Role, Theme};
 
 /// Least contrast of text against what lies below it.
 pub(crate) const TEXT: f64 = 4.5;
@@ -46,7 +46,7 @@ pub(crate) fn least(role: Option<Role>, style: Style) -> Option<f64> {
 /// Text of a diff, which lies on its bands too.
 const IN_DIFFS: [Role; 5] = [Role::Text, Role::Dim, Role::Code, Role::Added, Role::Removed];
 /// The bands of a diff.
-const BANDS: [Role; 2] = [Role::AddedBand, Role::RemovedBand];
+pub(crate) const BANDS: [Role; 2] = [Role::AddedBand, Role::RemovedBand];
 /// The areas on which every text can lie.
 const AREAS: [Role; 4] = [Role::Ground, Role::Band, Role::Raised, Role::Selection];
 
@@ -137,6 +137,48 @@ pub(super) fn mend(theme: &mut Theme, light: bool, full: &Theme) {
     let syntax = std::mem::take(&mut theme.syntax);
     theme.syntax =
         syntax.into_iter().map(|(scope, s)| (scope.clone(), mended(None, &scope, s, theme))).collect();
+    theme.lifted = lifted(theme);
+}
+
+/// Colours of text and code that cannot be read on a band of a diff, each with the nearest one that can. Dim text is no
+/// exception there: comments and numbers of lines are part of what is reviewed.
+fn lifted(theme: &Theme) -> Vec<Lifted> {
+    let mut all: Vec<Lifted> = Vec::new();
+    if theme.depth < Depth::TwoFiftySix {
+        return all;
+    }
+    for band in BANDS {
+        let style = theme.style(band);
+        let reversed = style.add_modifier.contains(Modifier::REVERSED);
+        let Some(below) = style.bg.filter(|_| !reversed).and_then(rgb) else { continue };
+        let good = |c: Color| rgb(c).is_some_and(|v| contrast(v, below) >= TEXT);
+        let text = style.fg.or(theme.style(Role::Text).fg).and_then(rgb);
+        let roles = IN_DIFFS.iter().map(|role| theme.style(*role));
+        let colours = roles.chain(theme.syntax.iter().map(|(_, s)| *s)).filter_map(|s| s.fg);
+        for from in colours.filter(|c| !good(*c)) {
+            let Some(wish) = rgb(from) else { continue };
+            if all.iter().any(|l| l.band == band && l.from == from) {
+                continue;
+            }
+            let to = match (theme.depth, text) {
+                (Depth::True, Some(text)) => {
+                    let mixed = (1..=10).map(|part| nearer(wish, text, part));
+                    mixed.into_iter().find(|c| good(*c)).unwrap_or(from)
+                }
+                (depth, _) => better(Style::new().fg(from), depth, (wish, SAME), &|s| s.fg.is_some_and(good))
+                    .fg
+                    .unwrap_or(from),
+            };
+            all.push(Lifted { band, from, to });
+        }
+    }
+    all
+}
+
+/// A colour by so many tenths nearer to another.
+fn nearer(of: Rgb, to: Rgb, tenths: u32) -> Color {
+    let part = |a: u8, b: u8| ((u32::from(a) * (10 - tenths) + u32::from(b) * tenths) / 10) as u8;
+    Color::Rgb(part(of.0, to.0), part(of.1, to.1), part(of.2, to.2))
 }
 
 /// The look with the nearest colour that can be read: of the same hue where there is one, else without.

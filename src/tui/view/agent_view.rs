@@ -4,35 +4,112 @@
 use tiller_protocol::command::{Query, SessionCommand, TurnCommand};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    AgentId, AgentState, Command, CommandBody, CommandId, Event, EventBody, Notice, NoticeKind, Receipt,
+    AgentId, AgentState, AgentView, AskId, Command, CommandBody, CommandId, Event, EventBody, Notice,
+    NoticeKind, Receipt,
 };
 
 use crate::app::App;
 use crate::app::effect::{Effect, Navigation, Task};
-use crate::app::state::Owner;
+use crate::app::state::{Layer, Owner};
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::model::{EventTarget, Model};
 use crate::panel::composer::request::ComposerRequest;
 use crate::panel::{self, Panel, PanelEvent, Reply, View};
 
 /// Global actions of this file.
-pub const ACTIONS: &[ActionSpec] =
-    &[ActionSpec::new("crew.home", "back to main", "Return to the main agent; the other agent continues")
-        .menu(Menu::Agents)];
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::new("crew.home", "back to main", "Return to the main agent; the other agent continues")
+        .menu(Menu::Agents),
+    ActionSpec::new("crew.next", "next agent", "Show the next agent's conversation").menu(Menu::Agents),
+    ActionSpec::new("crew.needs", "next that needs you", "Go to the next question or agent that needs you")
+        .menu(Menu::Agents),
+];
+
+/// Section of the key file of a look at an agent.
+pub(crate) const PEEK: &str = "peek";
+
+/// Why there is no next agent.
+pub(crate) const ALONE: &str = "No other agent has a conversation yet";
 
 /// Messages that are kept until their receipts come.
 const SENT: usize = 64;
 
 /// Performs an action of this file; `None`: it is none of them, or it cannot be performed now.
-pub(crate) fn run(app: &App, action: Action) -> Option<Vec<Effect>> {
-    (action.0 == "crew.home" && app.model.shown.is_some())
-        .then(|| vec![Effect::Navigate(Navigation::Agent(AgentId::main()))])
+pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
+    if disabled(app, action).is_some() {
+        return None;
+    }
+    let show = |agent| vec![Effect::Navigate(Navigation::Agent(agent))];
+    match action.0 {
+        "crew.home" => Some(show(AgentId::main())),
+        "crew.next" => circle(&app.model).into_iter().nth(1).map(show),
+        "crew.needs" => Some(next_need(app)),
+        _ => None,
+    }
 }
 
 /// Why it cannot be done now.
 pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
-    (action.0 == "crew.home" && app.model.shown.is_none())
-        .then_some("The main agent is already on the screen")
+    match action.0 {
+        "crew.home" => app.model.shown.is_none().then_some("The main agent is already on the screen"),
+        "crew.next" | "crew.peek" => (circle(&app.model).len() < 2).then_some(ALONE),
+        "crew.needs" => {
+            needs(&app.model).is_empty().then_some("No question is waiting, and no agent needs you")
+        }
+        _ => None,
+    }
+}
+
+/// Whether the agent has a conversation that can be shown.
+pub(crate) fn has_begun(model: &Model, id: &AgentId) -> bool {
+    let child = |a: &AgentView| a.child.as_ref().is_none_or(|c| c.session.is_some());
+    id.is_main() || model.row(id).is_some_and(child)
+}
+
+/// The agents that the key for the next one visits, from the one on the screen on: the main agent and those at work; all
+/// others only where none is at work.
+pub(crate) fn circle(model: &Model) -> Vec<AgentId> {
+    let shown = model.shown_agent();
+    let children = || model.crew.agents.iter().filter(|a| !a.id.is_main() && has_begun(model, &a.id));
+    let works = children().any(|a| a.state.at_work());
+    let visited = children().filter(|a| !works || a.state.at_work() || a.id == shown);
+    let mut all: Vec<AgentId> =
+        std::iter::once(AgentId::main()).chain(visited.map(|a| a.id.clone())).collect();
+    let at = all.iter().position(|id| *id == shown).unwrap_or(0);
+    all.rotate_left(at);
+    all
+}
+
+/// What needs the person: each question, then agents that wait without one.
+fn needs(model: &Model) -> Vec<(AgentId, Option<AskId>)> {
+    let open = &model.questions.open;
+    let asks = open.iter().map(|ask| (ask.agent.clone(), Some(ask.id)));
+    let waits = |a: &&AgentView| a.state == AgentState::Waiting && !open.iter().any(|k| k.agent == a.id);
+    let agents = model.crew.agents.iter().filter(waits).map(|a| (a.id.clone(), None));
+    asks.chain(agents).collect()
+}
+
+/// Goes to what needs the person after what is on the screen.
+fn next_need(app: &mut App) -> Vec<Effect> {
+    let all = needs(&app.model);
+    let on_top = app.layers.iter().rev().find_map(|l| l.question(&app.model));
+    let shown = app.model.shown_agent();
+    let is_here = |(agent, ask): &(AgentId, Option<AskId>)| match on_top {
+        Some(id) => *ask == Some(id),
+        None => ask.is_none() && *agent == shown,
+    };
+    let here = all.iter().position(is_here);
+    let next = here.map_or(0, |at| (at + 1) % all.len().max(1));
+    if here == Some(next) {
+        app.say("Nothing else needs you");
+        return Vec::new();
+    }
+    app.put_asks_aside();
+    match all.into_iter().nth(next) {
+        Some((_, Some(ask))) => vec![Effect::Navigate(Navigation::Question(ask))],
+        Some((agent, None)) => vec![Effect::Navigate(Navigation::Agent(agent))],
+        None => Vec::new(),
+    }
 }
 
 /// Whether a command is for the agent on the screen. Commands about the program, the crew or all sessions go to the
@@ -109,9 +186,7 @@ impl App {
     pub(crate) fn show_agent(&mut self, agent: &AgentId) {
         let now = self.model.shown_agent();
         if *agent != now {
-            let row = self.model.row(agent);
-            let begun = row.and_then(|r| r.child.as_ref()).is_none_or(|c| c.session.is_some());
-            if !agent.is_main() && (row.is_none() || !begun) {
+            if !has_begun(&self.model, agent) {
                 let name = self.model.name_of(agent);
                 return self.say(format!("{name} has no conversation yet"));
             }
@@ -153,6 +228,12 @@ impl App {
         } else if *agent == self.model.shown_agent() {
             self.agent_view.then = Some((agent.clone(), action));
         }
+    }
+
+    /// The dialog that looks at agents that are not on the screen: it chooses among their events.
+    pub(crate) fn peek(&self) -> Option<Owner> {
+        let peeks = |l: &&Layer| l.panel().status(&self.model).scope == PEEK;
+        self.layers.iter().find(peeks).map(|l| Owner::Layer(l.id))
     }
 
     /// The conversation of the agent on the screen is here.

@@ -3,6 +3,8 @@
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::{AgentState, AgentView, ChildView, Cost, Message, SendMode, SessionId};
 
+use tiller_protocol::tree::TreeQuery;
+
 use super::*;
 use crate::model::conversation::script::Script;
 use crate::testing::Robot;
@@ -81,9 +83,11 @@ fn an_agent_is_opened_talked_to_and_left_and_main_goes_on() {
     let mut r = crew(118, 25);
     r.run("type for main").clear();
     show(&mut r, "main/a2");
-    // With the branches that it left, for the panel of its session.
-    let asked = [Query::Ops { limit: 200 }, Query::Snapshot].map(CommandBody::Query);
-    let asked = asked.each_ref().map(|body| ("main/a2".to_owned(), body));
+    // With its tree, for the panel of its session.
+    let tree = TreeQuery::Nodes { session: Some(SessionId(Default::default())) };
+    let asked = [("main", Query::Tree { query: tree }), ("main/a2", Query::Snapshot)];
+    let asked = asked.map(|(whom, query)| (whom.to_owned(), CommandBody::Query(query)));
+    let asked = asked.each_ref().map(|(whom, body)| (whom.clone(), body));
     assert_eq!(r.addressed(), asked);
     snapshot(&mut r, "main/a2", "words of docs");
     let screen = r.screen();

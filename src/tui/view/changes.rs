@@ -109,7 +109,7 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
         return None;
     }
     let areas = app.screen.areas.clone().filter(|a| a.class != SizeClass::Tiny)?;
-    let cover = CoverSource::of(app, &areas, &cx!(app, &active_scopes, false), buf.area);
+    let cover = CoverSource::of(app, &areas, buf.area);
     let layers = overlay::layer_areas(app, &areas, buf.area, cover.spare);
     if !last.parts.cover.stays(app, &cover) || layers != last.parts.layers {
         return None;
@@ -142,7 +142,7 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
         }
         last.parts.chrome = chrome;
     }
-    last.parts.cover.draw_again(app, &areas, &layers, buf);
+    last.parts.cover.draw_again(app, &areas, buf);
     spin(app, &last.parts, buf);
     note_wakes(app, &last.parts);
     cursor = cursor.filter(|_| !last.parts.cover.hides_cursor());

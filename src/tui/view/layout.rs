@@ -94,6 +94,27 @@ pub struct LayoutRequest {
     pub docked: bool,
     /// Nothing was said yet: the composer stands in the middle.
     pub start: bool,
+    pub toasts: ToastRequest,
+}
+
+/// Room for toasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToastRequest {
+    /// Columns of the newest one at the right of the header; 0: none stands there.
+    pub columns: u16,
+    /// Rows of the others.
+    pub rows: u16,
+}
+
+/// Where toasts stand: never over words of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToastAreas {
+    /// The right part of the header's row.
+    pub line: Rect,
+    /// Rows of the main view, or below the composer of the start screen, that it gave up; without height: none.
+    pub rows: Rect,
+    /// Rows that there would be at most.
+    pub most: u16,
 }
 
 /// A part of the screen that shows a view.
@@ -129,6 +150,7 @@ pub struct Areas {
     /// Below the composer, while it stands in the middle.
     pub start: Rect,
     pub footer: Rect,
+    pub toasts: ToastAreas,
 }
 
 impl Areas {
@@ -159,6 +181,18 @@ impl Areas {
         let rows = self.header.height + self.footer.height;
         Rect { y: screen.y + self.header.height, height: screen.height.saturating_sub(rows), ..screen }
     }
+}
+
+/// Rows of the conversation that toasts leave, where there are more.
+const BESIDE_TOASTS: u16 = 3;
+
+/// Divides rows of a view: the view's, and those of toasts at their bottom.
+fn with_toasts(w: &LayoutRequest, rows: Rect) -> (Rect, ToastAreas) {
+    let most = rows.height.saturating_sub(BESIDE_TOASTS).max(u16::from(rows.height > 1));
+    let height = w.toasts.rows.min(most);
+    let above = Rect { height: rows.height - height, ..rows };
+    let below = Rect { y: above.bottom(), height, ..trimmed(rows, PADDING, PADDING) };
+    (above, ToastAreas { line: NONE, rows: below, most })
 }
 
 const NONE: Rect = Rect { x: 0, y: 0, width: 0, height: 0 };
@@ -244,7 +278,7 @@ fn bare(view: View, inner: Rect) -> ViewArea {
 fn tiny(w: &LayoutRequest, class: SizeClass) -> Areas {
     let s = w.screen;
     let composer = if s.height > 1 { row(s, s.height - 1, 1) } else { s };
-    let notice = row(s, 0, s.height.saturating_sub(1));
+    let (notice, toasts) = with_toasts(w, row(s, 0, s.height.saturating_sub(1)));
     Areas {
         class,
         header: NONE,
@@ -260,6 +294,7 @@ fn tiny(w: &LayoutRequest, class: SizeClass) -> Areas {
         composer_band: composer,
         start: NONE,
         footer: NONE,
+        toasts,
     }
 }
 
@@ -268,8 +303,10 @@ fn narrow(w: &LayoutRequest, class: SizeClass) -> Areas {
     let s = w.screen;
     // The composer grows over the conversation only while it has the focus.
     let most = if w.docked { s.height - 2 } else { (s.height / 2).max(1) };
-    let composer = match (is_full(w), w.focus == View::Composer || w.docked) {
+    let composer = match (is_full(w), w.focus == View::Composer) {
         (true, _) => 0,
+        // A dialog has its last row here, too.
+        _ if w.docked => w.composer.saturating_add(1).max(3).min(most),
         (_, true) => w.composer.clamp(1, most),
         (_, false) => 1,
     };
@@ -279,10 +316,11 @@ fn narrow(w: &LayoutRequest, class: SizeClass) -> Areas {
     let folded = if is_full(w) { 0 } else { in_sight(w.folded.min(above.saturating_sub(2))) };
     let main = above - folded;
     let band = row(s, above + notices, composer);
+    let (view, toasts) = with_toasts(w, row(s, 0, main));
     Areas {
         class,
         header: NONE,
-        main: bare(w.main, row(s, 0, main)),
+        main: bare(w.main, view),
         tree: None,
         rail: Vec::new(),
         bands: Vec::new(),
@@ -294,6 +332,7 @@ fn narrow(w: &LayoutRequest, class: SizeClass) -> Areas {
         composer_band: band,
         start: NONE,
         footer: row(s, s.height - 1, 1),
+        toasts,
     }
 }
 
@@ -344,6 +383,9 @@ fn whole(w: &LayoutRequest, class: SizeClass) -> Areas {
     let column = |x: u16, width: u16| Rect { x: s.x + x, y: s.y + 1, width, height: body - 1 };
     let middle =
         Rect { y: s.y + top, height: body - top, ..column(sides.tree, s.width - sides.tree - sides.rail) };
+    let (middle, toasts) = with_toasts(w, middle);
+    let columns = w.toasts.columns.min(s.width);
+    let line = Rect { x: s.right() - columns, width: columns, height: u16::from(columns > 0), ..s };
     let tree = (sides.tree > 0).then(|| column(0, sides.tree));
     let rail = (sides.rail > 0).then(|| column(s.width - sides.rail, sides.rail));
     let notices_band = row(s, band_top - notices, notices);
@@ -372,6 +414,7 @@ fn whole(w: &LayoutRequest, class: SizeClass) -> Areas {
         composer_band: band,
         start: NONE,
         footer: row(s, footer, 1),
+        toasts: ToastAreas { line, ..toasts },
     }
 }
 
@@ -390,6 +433,7 @@ fn with_start(w: &LayoutRequest, areas: Areas) -> Areas {
     let rows = areas.composer_band.height;
     let (top, bottom) = (areas.main.inner.y, areas.footer.y);
     let notices = areas.notices_band.height;
+    let line = areas.toasts.line;
     let left = areas.tree.map_or(w.screen.x, |_| areas.main.inner.x);
     let right = areas.bands.iter().map(|b| b.x).find(|x| *x > left).unwrap_or(w.screen.right());
     let width = (start_columns(w.screen) + 2 * PADDING).min(right - left);
@@ -399,6 +443,7 @@ fn with_start(w: &LayoutRequest, areas: Areas) -> Areas {
     let notices_band = Rect { y: y - notices, height: notices, ..band };
     let inside = Rect { y: band.y + pad, height: rows - 2 * pad, ..trimmed(band, PADDING, PADDING) };
     let below = (band.bottom() + 1).min(bottom);
+    let (start, toasts) = with_toasts(w, Rect { y: below, height: bottom - below, ..band });
     Areas {
         main: bare(areas.main.view, Rect { y: top, height: notices_band.y - top, ..band }),
         notices: below_air(trimmed(notices_band, PADDING, PADDING), pad),
@@ -406,7 +451,8 @@ fn with_start(w: &LayoutRequest, areas: Areas) -> Areas {
         rule: NONE,
         composer: bare(View::Composer, inside),
         composer_band: band,
-        start: Rect { y: below, height: bottom - below, ..trimmed(band, PADDING, PADDING) },
+        start: trimmed(start, PADDING, PADDING),
+        toasts: ToastAreas { line, ..toasts },
         bands: areas.bands.iter().map(|b| Rect { height: areas.footer.y - b.y, ..*b }).collect(),
         ..areas
     }

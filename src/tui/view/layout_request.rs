@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use crate::app::App;
 use crate::app::state::Owner;
 use crate::panel::{Placement, View};
-use crate::view::layout::{self, LayoutRequest, Section, SizeClass};
+use crate::view::layout::{self, LayoutRequest, Section, SizeClass, ToastRequest};
 
 /// Sections of the rail, in their fixed order.
 pub(crate) const RAIL: [View; 4] = [View::Todo, View::Agents, View::Watch, View::Sessions];
@@ -25,6 +25,18 @@ pub(crate) fn rail_columns(app: &App, screen: Rect) -> u16 {
 
 /// What the views on the screen ask of the layout now; so many rows for the notice bar.
 pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
+    let request = without_toasts(app, screen, notices);
+    if app.toasts.is_empty() {
+        return request;
+    }
+    // How wide their rows are does not depend on how many there are.
+    let areas = layout::layout(&request);
+    let columns = app.toasts.columns(areas.header.width);
+    let rows = app.toasts.rows(screen.height, (areas.toasts.rows.width, areas.toasts.most), columns > 0);
+    LayoutRequest { toasts: ToastRequest { columns, rows }, ..request }
+}
+
+fn without_toasts(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
     let class = SizeClass::of(screen.width, screen.height);
     let docked = docked(app);
     // The last row of a dialog is the padding below: there is as much above, or none at all.
@@ -57,6 +69,7 @@ pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
         notices,
         docked: docked.is_some(),
         start: app.model.is_start(),
+        toasts: ToastRequest::default(),
     }
 }
 

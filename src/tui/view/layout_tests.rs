@@ -22,6 +22,7 @@ fn wish(width: u16, height: u16) -> LayoutRequest {
         notices: 1,
         docked: false,
         start: false,
+        toasts: ToastRequest::default(),
     }
 }
 

@@ -127,7 +127,7 @@ impl App {
         }
         let docked = layout_request::docked(self);
         // A box that takes the whole screen hides all but header and footer.
-        let cover = CoverSource::of(self, &areas, &cx!(self, &scopes, false), buf.area);
+        let cover = CoverSource::of(self, &areas, buf.area);
         let layers = overlay::layer_areas(self, &areas, buf.area, cover.spare);
         let covered = overlay::is_covered(&layers, &areas, buf.area, cover.spare);
         if covered {
@@ -165,7 +165,7 @@ impl App {
         let chrome = changes::chrome_of(self);
         let cx = cx!(self, &scopes, false);
         overlay::dim_behind(cx.theme, &layers, areas.header, buf);
-        let cover = overlay::cover_draw::draw(self, cover, &areas, &layers, &cx, buf);
+        let cover = overlay::cover_draw::draw(self, cover, &areas, &cx, buf);
         let cursor = cursor.filter(|_| !cover.hides_cursor());
         self.screen.areas = Some(areas);
         let parts = changes::FrameParts { request, layers, chrome, cover };
@@ -273,7 +273,10 @@ impl App {
         }
         match areas.header.area() {
             0 => Vec::new(),
-            _ => header::draw(cx, &facts, areas.class, areas.header, buf),
+            _ => {
+                let width = areas.header.width - areas.toasts.line.width;
+                header::draw(cx, &facts, areas.class, Rect { width, ..areas.header }, buf)
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 //! | [`input`] | a one-line field made of it, with its actions `edit.*` |
 //! | [`list`] | which row is chosen and which rows are visible, with names of groups; the actions `list.*` |
 //! | `line_list` | lines of which one is chosen; each may wrap |
+//! | `lanes` | the lanes of a tree of branches before a row |
 //! | [`table`] | rows in columns, the figures at the right |
 //! | `excerpt` | the part of a text around a match |
 //! | [`buttons`] | labels with keys, wrapped |
@@ -24,6 +25,7 @@ pub mod edit;
 pub(crate) mod excerpt;
 pub mod field;
 pub mod input;
+pub(crate) mod lanes;
 pub(crate) mod line_list;
 pub mod list;
 pub mod scroll;

@@ -4,6 +4,7 @@ pub(crate) mod command_limits;
 pub(crate) mod folder_trust;
 pub(crate) mod history;
 pub(crate) mod killed;
+pub(crate) mod next_and_peek;
 pub(crate) mod panel_actions;
 pub(crate) mod panel_keys;
 pub(crate) mod reuse;

@@ -94,7 +94,7 @@ pub struct Conversation {
 
 impl Conversation {
     /// An empty one. `tools`: those of this program.
-    pub(super) fn new(tools: ToolCatalog) -> Self {
+    pub(crate) fn new(tools: ToolCatalog) -> Self {
         Self { tools, ..Self::default() }
     }
 

@@ -36,7 +36,7 @@ fn crew(command: AgentCommand) -> Effect {
 
 impl Agents {
     /// The agent of the selected row; for a tool or a process, the agent above it.
-    fn agent<'m>(&self, model: &'m Model) -> Option<&'m AgentView> {
+    pub(super) fn agent<'m>(&self, model: &'m Model) -> Option<&'m AgentView> {
         let above = self.what.get(..=self.rows.chosen)?;
         let id = above.iter().rev().find_map(|w| match w {
             RowTarget::Agent(id) => Some(id),

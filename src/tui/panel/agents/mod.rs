@@ -171,6 +171,11 @@ struct PanelParts {
 }
 
 impl Agents {
+    /// The agent of the selected row.
+    pub(crate) fn selected(&self, model: &Model) -> Option<AgentId> {
+        self.agent(model).map(|a| a.id.clone())
+    }
+
     fn chosen(&self) -> Option<&RowTarget> {
         self.what.get(self.rows.chosen)
     }

@@ -38,6 +38,11 @@ use copy_mode::CopyMode;
 use search::Search;
 use viewport::{ScrollPosition, TextPosition, Viewport};
 
+/// Draws the rows of a window that was measured, without anything over them.
+pub(crate) fn window(view: &Viewport, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    draw::rows(view, draw::Overlay::default(), cx, area, buf);
+}
+
 /// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Conversation,

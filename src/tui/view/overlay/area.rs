@@ -47,6 +47,12 @@ impl LayerArea {
             asks: false,
             folded: false,
         };
+        let center = match place {
+            Placement::Center { width, height } if width <= full.width && height <= full.height => {
+                float(areas, full, (width + 2).min(full.width), (height + 1).min(full.height))
+            }
+            _ => None,
+        };
         // Rows of padding above the title, between title and text, and below.
         let (outer, pads, floats) = match place {
             Placement::Dock { height } => {
@@ -55,11 +61,7 @@ impl LayerArea {
                 let air = if outer.height >= height + air { air } else { 0 };
                 (outer, (air, 0, air), false)
             }
-            Placement::Center { width, height } if width <= full.width && height <= full.height => {
-                let (width, height) = ((width + 2).min(full.width), (height + 1).min(full.height));
-                (float(areas, full, width, height), (1, 0, 1), true)
-            }
-            _ => (full, (air, air, 0), false),
+            _ => center.map_or((full, (air, air, 0), false), |outer| (outer, (1, 0, 1), true)),
         };
         if areas.class <= SizeClass::Xs && outer.height < 4 {
             return Self { outer, inner: outer, ..none };
@@ -152,15 +154,25 @@ pub(super) fn full_of(areas: &Areas, screen: Rect, spare: u16) -> Rect {
 }
 
 /// Where a dialog of this size floats. On the start screen it lies below the composer and is as wide, where there is room
-/// for it, so that the draft stays in sight.
-fn float(areas: &Areas, full: Rect, width: u16, height: u16) -> Rect {
+/// for it, so that the draft stays in sight. `None`: it would lie over the rows of toasts.
+fn float(areas: &Areas, full: Rect, width: u16, height: u16) -> Option<Rect> {
     let band = areas.composer_band;
     let below = band.bottom() + 1;
+    let toasts = areas.toasts.rows;
+    let over = |place: Rect| toasts.area() > 0 && place.intersects(toasts);
     if areas.start.area() > 0 && width <= band.width && below + height <= full.bottom() {
-        return Rect { y: below, height, ..band };
+        let place = Rect { y: below, height, ..band };
+        if !over(place) {
+            return Some(place);
+        }
     }
     let (x, y) = (full.x + (full.width - width) / 2, full.y + (full.height - height) / 3);
-    Rect { x, y, width, height }
+    let place = Rect { x, y, width, height };
+    if !over(place) {
+        return Some(place);
+    }
+    let y = toasts.y.checked_sub(height).filter(|y| *y >= full.y)?;
+    Some(Rect { y, ..place })
 }
 
 /// At the bottom, above the footer.

@@ -22,15 +22,15 @@ pub(in crate::view) struct CoverSource {
 #[derive(Clone, Debug)]
 pub(in crate::view) struct Cover {
     pub(in crate::view) source: CoverSource,
-    /// Cells of the toasts, and of the keys.
-    pub(super) toasts: Rect,
+    /// Cells of the toasts in the header and elsewhere, and of the keys.
+    pub(in crate::view) toasts: [Rect; 2],
     pub(super) keys: Rect,
 }
 
 impl Cover {
     /// Whether it hides the cell.
     pub(in crate::view) fn hides(&self, at: Position) -> bool {
-        self.toasts.contains(at) || self.keys.contains(at)
+        self.toasts.iter().any(|r| r.contains(at)) || self.keys.contains(at)
     }
 
     /// It lies over the place of the cursor.

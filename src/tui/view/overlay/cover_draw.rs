@@ -10,15 +10,17 @@ use crate::app::App;
 use crate::dialog::commands::which_key;
 use crate::keymap::action::Action;
 use crate::panel::{Availability, DrawCx, Hint};
+use crate::theme::Role;
 use crate::view::cx;
 use crate::view::layout::{Areas, SizeClass};
+use crate::widget::draw;
 
 impl CoverSource {
-    pub(in crate::view) fn of(app: &App, areas: &Areas, cx: &DrawCx<'_>, screen: Rect) -> Self {
+    pub(in crate::view) fn of(app: &App, areas: &Areas, screen: Rect) -> Self {
         let due = app.keys.which || app.model.mono >= app.keys.since + app.which_delay();
         Self {
             toasts: app.toasts.revision(),
-            spare: toast_rows(app, areas, cx, screen),
+            spare: toast_rows(app, areas, screen),
             pending: app.keys.pending.clone(),
             keys_shown: due && !app.keys.pending.is_empty() && areas.class > SizeClass::Tiny,
         }
@@ -35,11 +37,10 @@ pub(in crate::view) fn draw(
     app: &App,
     source: CoverSource,
     areas: &Areas,
-    layers: &[LayerArea],
     cx: &DrawCx<'_>,
     buf: &mut Buffer,
 ) -> Cover {
-    let toasts = app.toasts.draw(cx, toast_room(areas, layers, buf.area), buf);
+    let toasts = draw_toasts(app, &source, areas, cx, buf);
     let mut keys = Rect::ZERO;
     if source.keys_shown {
         dim::dim(cx.theme, areas.header, buf);
@@ -62,13 +63,7 @@ impl Cover {
     }
 
     /// Lies over the parts that were drawn below it.
-    pub(in crate::view) fn draw_again(
-        &self,
-        app: &mut App,
-        areas: &Areas,
-        layers: &[LayerArea],
-        buf: &mut Buffer,
-    ) {
+    pub(in crate::view) fn draw_again(&self, app: &mut App, areas: &Areas, buf: &mut Buffer) {
         let scopes = app.scopes();
         let cx = cx!(app, &scopes, false);
         let drawn = &app.frame.drawn;
@@ -86,8 +81,8 @@ impl Cover {
                 let refused = |action| refused(app, action);
                 again.push(which_key::draw(&cx, &app.keys.pending, &refused, &hints(app), areas, buf));
             }
-        } else if drawn.iter().any(|r| r.intersects(self.toasts)) {
-            again.push(app.toasts.draw(&cx, toast_room(areas, layers, buf.area), buf));
+        } else if drawn.iter().any(|r| self.toasts.iter().any(|t| r.intersects(*t))) {
+            again.extend(draw_toasts(app, &self.source, areas, &cx, buf));
         }
         app.frame.drawn.extend(again);
     }
@@ -99,23 +94,43 @@ fn refused(app: &App, action: Action) -> bool {
     matches!(top, Some(Availability::Unavailable(_)))
 }
 
-/// Where toasts go: above the composer; with a dialog on the screen above or below it, never over it.
-fn toast_room(areas: &Areas, layers: &[LayerArea], screen: Rect) -> Rect {
-    let main = areas.main.inner;
-    let Some(outer) = layers.last().map(|l| l.outer) else { return main };
-    let full = full_of(areas, screen, 0);
-    let above = Rect { height: outer.y.saturating_sub(full.y), ..full };
-    let below = Rect { y: outer.bottom(), height: full.bottom().saturating_sub(outer.bottom()), ..full };
-    if below.height >= above.height { below } else { above }
+/// Draws the toasts; returns the cells that they fill.
+fn draw_toasts(
+    app: &App,
+    source: &CoverSource,
+    areas: &Areas,
+    cx: &DrawCx<'_>,
+    buf: &mut Buffer,
+) -> [Rect; 2] {
+    let line = areas.toasts.line;
+    app.toasts.draw_line(cx, line, buf);
+    let rows = match source.spare {
+        0 => areas.toasts.rows,
+        spare => {
+            let full = full_of(areas, buf.area, 0);
+            let rows = Rect { y: full.bottom() - spare, height: spare, ..full };
+            // What lies below the dialog there would be seen beside them.
+            draw::clear(buf, rows, cx.theme.style(Role::Ground));
+            rows
+        }
+    };
+    let drawn = app.toasts.draw(cx, rows, line.area() > 0, buf);
+    [line, if source.spare > 0 { rows } else { drawn }]
 }
 
-/// Rows at the bottom that a dialog leaves to toasts, when it would fill the screen: it scrolls inside.
-fn toast_rows(app: &App, areas: &Areas, cx: &DrawCx<'_>, screen: Rect) -> u16 {
-    let Some(top) = app.layers.last().filter(|_| !app.toasts.is_empty()) else { return 0 };
+/// Rows at the bottom that the dialogs leave to toasts, when one of them would lie over the rows that the layout has for
+/// these: it scrolls inside.
+fn toast_rows(app: &App, areas: &Areas, screen: Rect) -> u16 {
+    if app.layers.is_empty() || app.toasts.is_empty() {
+        return 0;
+    }
     let full = full_of(areas, screen, 0);
-    let area = LayerArea::new(top.placement(&app.model), areas, screen, 0).outer;
-    let free = full.height.saturating_sub(area.height);
-    let most = full.height / 3;
-    let need = app.toasts.rows(cx, full.width, most);
-    if free >= need { 0 } else { need }
+    let line = areas.toasts.line.area() > 0;
+    let need = app.toasts.rows(screen.height, (full.width, (full.height / 3).max(1)), line);
+    let rows = areas.toasts.rows;
+    let covers = |l: &crate::app::state::Layer| {
+        let outer = LayerArea::new(l.placement(&app.model), areas, screen, 0).outer;
+        rows.is_empty() || outer.intersects(rows)
+    };
+    if app.layers.iter().any(covers) { need.min(full.height) } else { 0 }
 }

@@ -182,11 +182,12 @@ fn an_entry_of_an_agent_is_shown_in_its_conversation() {
     assert_eq!(r.app.model.shown_agent(), AgentId("main/a2".into()));
     let snapshot = |c: &&CommandBody| matches!(c, CommandBody::Query(Query::Snapshot));
     assert!(r.commands().into_iter().any(|c| snapshot(&c)));
-    // The panel of branches that were left is the agent's as well.
-    let ops = |(of, c): &(String, &CommandBody)| {
-        of == "main/a2" && matches!(c, CommandBody::Query(Query::Ops { .. }))
+    // The small tree is the agent's as well.
+    r.run("alt-5");
+    let nodes = |c: &&CommandBody| {
+        matches!(c, CommandBody::Query(Query::Tree { query: TreeQuery::Nodes { session: Some(_) } }))
     };
-    assert!(r.addressed().iter().any(ops), "{:?}", r.addressed());
+    assert!(r.commands().into_iter().any(|c| nodes(&c)), "{:?}", r.commands());
     // From there, the browser shows both: the agent's place, and what it hangs off.
     r.run("ctrl-x T");
     listed(&mut r, summary);

@@ -17,6 +17,7 @@ use crate::panel::agents::look;
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
 use crate::view::words::short;
+use crate::widget::lanes::Lanes;
 use crate::widget::{draw, input, sign, surface};
 
 /// From this width on, the preview stands beside the rows.
@@ -61,7 +62,7 @@ pub(super) fn when(time: Time, now: Time) -> String {
     }
 }
 
-fn dollars(cost: Option<Cost>) -> String {
+pub(crate) fn dollars(cost: Option<Cost>) -> String {
     cost.map_or_else(String::new, |c| {
         if c.usd() >= 100.0 { format!("${:.0}", c.usd()) } else { format!("${:.2}", c.usd()) }
     })
@@ -101,7 +102,7 @@ impl ColumnTexts {
 }
 
 /// The sign of an entry, and how it looks. `path`: it is on the current path of its session.
-fn glyph(kind: NodeKind, failed: bool, path: bool) -> (&'static str, Role) {
+pub(crate) fn glyph(kind: NodeKind, failed: bool, path: bool) -> (&'static str, Role) {
     let (glyph, role) = match kind {
         NodeKind::User if path => (draw::sign(sign::FULL), Role::User),
         NodeKind::User => (draw::sign(sign::EMPTY), Role::Dim),
@@ -271,26 +272,13 @@ impl Browser {
 
     /// Columns of the tree's lines; deep ones are cut at their left.
     fn paint_lines(&self, cx: &DrawCx<'_>, row: &TreeRow, pen: &mut RowPainter<'_>) {
-        let l = draw::lines(cx.ascii);
         // The lane of the current path is the first one of the open session.
         let here = self.origin.here == Some(self.forest.trees[row.tree as usize].session);
         let style = cx.theme.style(Role::Border);
         pen.put(" ", style);
-        let most = u32::from(pen.end.saturating_sub(pen.x) / 6).max(2);
-        let depth = u32::from(row.depth);
-        let from = depth.saturating_sub(most);
-        for d in from..depth {
-            let on = row.lines & (1 << d) != 0;
-            let elbow = row.first && d + 1 == depth;
-            let text = match (elbow, on) {
-                _ if from > 0 && d == from => "..".to_owned(),
-                (true, true) => format!("{}{}", l.tees[0], l.h),
-                (true, false) => format!("{}{}", l.corners[2], l.h),
-                (false, true) => format!("{} ", l.v),
-                (false, false) => "  ".to_owned(),
-            };
-            let bright = here && d == 0 && on;
-            pen.put(&text, if bright { cx.theme.style(Role::Text) } else { style });
+        let lanes = Lanes { depth: row.depth, first: row.first, lines: row.lines };
+        for (text, trunk) in lanes.draw(pen.end.saturating_sub(pen.x), cx.ascii) {
+            pen.put(&text, if here && trunk { cx.theme.style(Role::Text) } else { style });
         }
     }
 

@@ -7,7 +7,7 @@ use super::shape::Shape;
 
 /// Which entries are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum EntryFilter {
+pub(crate) enum EntryFilter {
     #[default]
     All,
     /// Named points: checkpoints, tags, branches with a name.
@@ -19,7 +19,7 @@ pub(super) enum EntryFilter {
 }
 
 impl EntryFilter {
-    pub(super) fn next(self) -> Self {
+    pub(crate) fn next(self) -> Self {
         match self {
             Self::All => Self::Named,
             Self::Named => Self::Changes,
@@ -28,7 +28,7 @@ impl EntryFilter {
         }
     }
 
-    pub(super) fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::All => "",
             Self::Named => "only checkpoints",
@@ -40,7 +40,7 @@ impl EntryFilter {
 
 /// All filters together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Filter {
+pub(crate) struct Filter {
     /// The text of the last search; the text that is being typed may be longer.
     pub text: String,
     pub only: EntryFilter,
@@ -54,12 +54,12 @@ pub(super) struct Filter {
 
 impl Filter {
     /// Something is left out besides what is folded.
-    pub(super) fn active(&self) -> bool {
+    pub(crate) fn active(&self) -> bool {
         !self.text.trim().is_empty() || self.only != EntryFilter::All || self.agent.is_some()
     }
 
     /// For one tree.
-    pub(super) fn of<'a>(&'a self, tree: &'a SessionNode, shape: &'a Shape) -> TreeFilter<'a> {
+    pub(crate) fn of<'a>(&'a self, tree: &'a SessionNode, shape: &'a Shape) -> TreeFilter<'a> {
         let agent = self.agent.as_ref().map(|a| shape.tree.agents.iter().position(|n| n == a));
         let words = self.text.trim().to_lowercase();
         let has = |name: &str| !words.is_empty() && name.to_lowercase().contains(&words);
@@ -71,7 +71,7 @@ impl Filter {
 }
 
 /// A filter on one tree.
-pub(super) struct TreeFilter<'a> {
+pub(crate) struct TreeFilter<'a> {
     filter: &'a Filter,
     tree: &'a SessionNode,
     shape: &'a Shape,
@@ -85,7 +85,7 @@ pub(super) struct TreeFilter<'a> {
 
 impl TreeFilter<'_> {
     /// Whether a node has a row.
-    pub(super) fn has(&self, n: usize) -> bool {
+    pub(crate) fn has(&self, n: usize) -> bool {
         let node = &self.shape.tree.nodes[n];
         if self.shape.away[n] && !self.filter.archived {
             return false;

@@ -10,7 +10,7 @@ use super::shape::{DEEPEST, Shape};
 
 /// Whether a tree is loaded.
 #[derive(Debug)]
-pub(super) enum LoadState {
+pub(crate) enum LoadState {
     /// Not requested.
     NotRequested,
     Requested,
@@ -21,7 +21,7 @@ pub(super) enum LoadState {
 
 /// What the title row of a session says.
 #[derive(Debug, Default)]
-pub(super) struct SessionFacts {
+pub(crate) struct SessionFacts {
     pub title: String,
     pub project: String,
     pub time: Option<Time>,
@@ -37,7 +37,7 @@ pub(super) struct SessionFacts {
 
 /// The agent of a nested session: its last state, and what it used.
 #[derive(Debug, Default)]
-pub(super) struct ChildAgent {
+pub(crate) struct ChildAgent {
     pub agent: Option<AgentId>,
     pub state: Option<AgentState>,
     pub tokens: u64,
@@ -47,7 +47,7 @@ pub(super) struct ChildAgent {
 
 /// A session: its title row, and its tree below it.
 #[derive(Debug)]
-pub(super) struct SessionNode {
+pub(crate) struct SessionNode {
     pub session: SessionId,
     pub about: SessionFacts,
     /// It was moved to the trash in this dialog: the row stays until the list is read again, so that the same key
@@ -68,14 +68,14 @@ pub(super) struct SessionNode {
 }
 
 impl SessionNode {
-    pub(super) fn shape(&self) -> Option<&Shape> {
+    pub(crate) fn shape(&self) -> Option<&Shape> {
         if let LoadState::Loaded(shape) = &self.state { Some(shape) } else { None }
     }
 }
 
 /// What a row shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum RowKind {
+pub(crate) enum RowKind {
     /// A session's title.
     Title,
     Node(u32),
@@ -85,7 +85,7 @@ pub(super) enum RowKind {
 
 /// One row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TreeRow {
+pub(crate) struct TreeRow {
     /// Index of its session.
     pub tree: u32,
     pub what: RowKind,
@@ -100,7 +100,7 @@ pub(super) struct TreeRow {
 
 /// All of it.
 #[derive(Debug, Default)]
-pub(super) struct Forest {
+pub(crate) struct Forest {
     pub trees: Vec<SessionNode>,
     /// Those with a row of their own, in the order of the list.
     pub roots: Vec<u32>,
@@ -108,7 +108,7 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    pub(super) fn find(&self, session: SessionId) -> Option<usize> {
+    pub(crate) fn find(&self, session: SessionId) -> Option<usize> {
         self.by_id.get(&session).map(|n| *n as usize)
     }
 
@@ -120,7 +120,7 @@ impl Forest {
     }
 
     /// The place of a session, known or not, unfolded.
-    pub(super) fn ready(&mut self, session: SessionId) -> usize {
+    pub(crate) fn ready(&mut self, session: SessionId) -> usize {
         let n = match self.find(session) {
             Some(n) => n,
             None => self.add(fresh(session)) as usize,
@@ -130,7 +130,7 @@ impl Forest {
     }
 
     /// Takes the list of sessions; what is known of them stays.
-    pub(super) fn list(&mut self, sessions: &[SessionSummary]) {
+    pub(crate) fn list(&mut self, sessions: &[SessionSummary]) {
         self.roots.clear();
         for s in sessions {
             let n = match self.find(s.id) {
@@ -151,7 +151,7 @@ impl Forest {
     }
 
     /// Takes a tree that has arrived.
-    pub(super) fn put(&mut self, tree: SessionTree) {
+    pub(crate) fn put(&mut self, tree: SessionTree) {
         for s in &tree.spawned {
             let n = match self.find(s.session) {
                 Some(n) => n as u32,
@@ -187,7 +187,7 @@ impl Forest {
         t.state = LoadState::Loaded(Box::new(shape));
     }
 
-    pub(super) fn mark(&mut self, session: SessionId, marks: &TreeMarks) {
+    pub(crate) fn mark(&mut self, session: SessionId, marks: &TreeMarks) {
         if let Some(n) = self.find(session)
             && let LoadState::Loaded(shape) = &mut self.trees[n].state
         {
@@ -196,7 +196,7 @@ impl Forest {
     }
 
     /// Takes the entries that match the search; `None`: no search.
-    pub(super) fn found(&mut self, found: Option<&TreeFound>) {
+    pub(crate) fn found(&mut self, found: Option<&TreeFound>) {
         let of: HashMap<SessionId, &Vec<i64>> =
             found.iter().flat_map(|f| &f.sessions).map(|(id, seqs)| (*id, seqs)).collect();
         for tree in &mut self.trees {
@@ -210,7 +210,7 @@ impl Forest {
     }
 
     /// The rows, as filter and folds have them.
-    pub(super) fn rows(&self, filter: &Filter) -> Vec<TreeRow> {
+    pub(crate) fn rows(&self, filter: &Filter) -> Vec<TreeRow> {
         let mut rows = Vec::new();
         let words = filter.text.trim().to_lowercase();
         for n in &self.roots {
@@ -260,8 +260,8 @@ impl Forest {
     ) {
         // A folded branch: its depth, and the row that counts what is hidden.
         let mut hiding: Option<(u8, Option<usize>)> = None;
-        // By depth: a branch begins, and has no row yet. The line leads to the first that it gets.
-        let mut begun = [false; DEEPEST as usize + 1];
+        // Of each node, the depth of the nearest row at or above it, and whether it goes straight on from there.
+        let mut near: Vec<(u8, bool)> = vec![(0, true); shape.depth.len()];
         let shown = filter.of(tree, shape);
         for at in &shape.order {
             let i = *at as usize;
@@ -275,10 +275,14 @@ impl Forest {
                 }
                 hiding = None;
             }
-            let begins = &mut begun[usize::from(depth.min(DEEPEST))];
-            *begins |= shape.first[i];
+            // What has no row takes no lane: a line leads from each row to the nearest row above it on its branch.
+            let (above, straight) = shape.tree.nodes[i].parent.map_or((0, true), |p| near[p as usize]);
+            let straight = straight && !shape.first[i];
+            near[i] = (above, straight);
             if shown.has(i) {
-                let (first, depth) = (std::mem::take(begins), depth.saturating_add(base));
+                let own = if straight { above } else { above.saturating_add(1).min(DEEPEST) };
+                near[i] = (own, true);
+                let (first, depth) = (!straight, own.saturating_add(base));
                 rows.push(TreeRow { tree: n, what: RowKind::Node(*at), depth, first, lines: 0, hidden: 0 });
             }
             if tree.folded.contains(at) && filter.text.trim().is_empty() {
@@ -288,7 +292,7 @@ impl Forest {
                 let Some(child) = self.find(shape.tree.spawned[*s].session) else { continue };
                 let wanted = filter.text.trim().is_empty() || self.trees[child].found > 0;
                 if wanted && matches!(filter.only, EntryFilter::All) && rows.len() < u32::MAX as usize {
-                    let deep = depth.saturating_add(base).saturating_add(1);
+                    let deep = near[i].0.saturating_add(base).saturating_add(1);
                     if deep < DEEPEST {
                         self.session(child as u32, deep, filter, rows);
                     }
@@ -330,7 +334,7 @@ fn lines(rows: &mut [TreeRow]) {
 }
 
 /// Kinds of entries that keep their row when a turn is folded.
-pub(super) fn stands(kind: NodeKind) -> bool {
+pub(crate) fn stands(kind: NodeKind) -> bool {
     matches!(kind, NodeKind::User | NodeKind::Checkpoint | NodeKind::Compaction | NodeKind::BranchSummary)
 }
 
@@ -340,7 +344,7 @@ mod tests;
 
 /// For tests: a letter for each node, its parent, and where the current branch ends.
 #[cfg(test)]
-pub(super) fn made(kinds: &str, parents: &[Option<u32>], now: u32) -> SessionTree {
+pub(crate) fn made(kinds: &str, parents: &[Option<u32>], now: u32) -> SessionTree {
     use tiller_protocol::tree::{TreeHead, TreeNode};
     let node = |(n, (kind, parent)): (usize, (char, &Option<u32>))| TreeNode {
         id: format!("{:032x}", 1000 + n).parse().expect("an id"),

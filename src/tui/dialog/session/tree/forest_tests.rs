@@ -3,6 +3,7 @@
 use tiller_protocol::tree::TreeSpawned;
 
 use super::*;
+use crate::widget::lanes::Lanes;
 
 fn forest(tree: SessionTree) -> Forest {
     let mut f = Forest::default();
@@ -78,7 +79,7 @@ fn filters_leave_rows_out_and_words_open_what_is_folded() {
     let words = Filter { text: "x".into(), ..Filter::default() };
     let found = TreeFound { sessions: vec![(session, vec![13, 17])], more: false, behind: 0 };
     f.found(Some(&found));
-    assert_eq!(drawn(&f, &words), ["#", "| `-3", "`-7"]);
+    assert_eq!(drawn(&f, &words), ["#", "|-3", "`-7"]);
     f.found(Some(&TreeFound::default()));
     assert_eq!(drawn(&f, &words), [""; 0], "a session without a hit is not listed");
     f.found(None);
@@ -136,4 +137,83 @@ fn a_hundred_thousand_entries_make_rows() {
     assert_eq!(rows.len(), 1 + n / 2);
     let all = f.rows(&Filter { all: true, ..Filter::default() });
     assert_eq!(all.len(), 1 + n);
+}
+
+/// The rows of a tree as they are drawn: lanes with a sign at the end, and the node of each.
+fn graph(f: &Forest, filter: &Filter) -> Vec<(Vec<char>, usize, u32)> {
+    let rows = f.rows(filter);
+    let row = |r: &TreeRow| {
+        let RowKind::Node(n) = r.what else { return None };
+        let lanes = Lanes { depth: r.depth, first: r.first, lines: r.lines };
+        let mut cells: Vec<char> = lanes.draw(600, false).iter().flat_map(|(text, _)| text.chars()).collect();
+        let at = cells.len();
+        cells.push('*');
+        Some((cells, at, n))
+    };
+    rows.iter().filter_map(row).collect()
+}
+
+/// Whatever the branches: from each entry the lines lead up to the nearest entry above it that has a row, and to no other.
+#[test]
+fn lines_lead_from_each_entry_to_the_one_before_it() {
+    let mut random = crate::testing::Random(9);
+    for size in [2, 3, 5, 12, 40] {
+        for _ in 0..150 {
+            let parents: Vec<Option<u32>> = (0..size)
+                .map(|n: u64| match (n, random.below(3)) {
+                    (0, _) => None,
+                    // Straight on, forks of forks, and forks off anything.
+                    (_, 0) => Some(n as u32 - 1),
+                    (_, 1) => Some(random.below(n) as u32),
+                    _ => Some((n - 1 - random.below(n.min(3))) as u32),
+                })
+                .collect();
+            let kinds: String = (0..size).map(|_| if random.below(3) == 0 { 'a' } else { 'u' }).collect();
+            let f = forest(made(&kinds, &parents, random.below(size) as u32));
+            for all in [true, false] {
+                let rows = graph(&f, &Filter { all, ..Filter::default() });
+                let place: std::collections::HashMap<u32, usize> =
+                    rows.iter().enumerate().map(|(at, (_, _, n))| (*n, at)).collect();
+                let picture: Vec<String> = rows.iter().map(|(cells, ..)| cells.iter().collect()).collect();
+                let picture = picture.join("\n");
+                for (y, (cells, at, n)) in rows.iter().enumerate() {
+                    let mut above = parents[*n as usize];
+                    while let Some(p) = above.filter(|p| !place.contains_key(p)) {
+                        above = parents[p as usize];
+                    }
+                    let Some(above) = above else { continue };
+                    let elbow = at.checked_sub(2).filter(|x| "├└".contains(cells[*x]));
+                    let x = elbow.unwrap_or(*at);
+                    let mut up = y;
+                    let from = loop {
+                        assert!(up > 0, "{kinds} {parents:?}: {n} hangs off nothing\n{picture}");
+                        up -= 1;
+                        let (cells, at, n) = &rows[up];
+                        if *at == x {
+                            break *n;
+                        }
+                        let lane = cells.get(x).copied().unwrap_or(' ');
+                        assert!(
+                            "│├".contains(lane),
+                            "{kinds} {parents:?}: the line of {n} breaks off\n{picture}"
+                        );
+                    };
+                    assert_eq!(from, above, "{kinds} {parents:?}: {n}\n{picture}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_lanes_leave_two_thirds_of_a_narrow_row_to_words() {
+    for columns in [28_u16, 30, 60, 118] {
+        for depth in 0..=DEEPEST {
+            let lanes = Lanes { depth, first: true, lines: u64::MAX }.draw(columns, false);
+            let used: usize = lanes.iter().map(|(text, _)| text.chars().count()).sum();
+            assert!(used <= usize::from(columns / 3), "{depth} in {columns}: {lanes:?}");
+            let cut = lanes.first().is_some_and(|(text, _)| text == "..");
+            assert_eq!(cut, usize::from(depth) * 2 > used, "what is left out is marked");
+        }
+    }
 }

@@ -7,12 +7,12 @@ use tiller_protocol::Cost;
 use tiller_protocol::tree::{NodeKind, SessionTree, TreeMarks, TreeNode};
 
 /// Deeper branches are drawn at this depth: a row's lines are the bits of one number.
-pub(super) const DEEPEST: u8 = 60;
+pub(crate) const DEEPEST: u8 = 60;
 const NONE: u32 = u32::MAX;
 
 /// Totals of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct TurnTotals {
+pub(crate) struct TurnTotals {
     pub tokens: u64,
     /// `None`: no price is known.
     pub cost: Option<Cost>,
@@ -22,7 +22,7 @@ pub(super) struct TurnTotals {
 
 /// The nodes of a session with their structure and marks.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     pub tree: SessionTree,
     /// Nodes in the order of rows.
     pub order: Vec<u32>,
@@ -92,7 +92,7 @@ fn by_node(nodes: impl Iterator<Item = Option<u32>>) -> HashMap<u32, Vec<usize>>
 }
 
 impl Shape {
-    pub(super) fn new(mut tree: SessionTree) -> Self {
+    pub(crate) fn new(mut tree: SessionTree) -> Self {
         // Whatever was sent, a parent stands before its child, and heads are nodes.
         for n in 0..tree.nodes.len() {
             let parent = tree.nodes[n].parent.filter(|p| (*p as usize) < n);
@@ -155,7 +155,7 @@ impl Shape {
     }
 
     /// Takes in what came later.
-    pub(super) fn mark(&mut self, marks: &TreeMarks) {
+    pub(crate) fn mark(&mut self, marks: &TreeMarks) {
         for (seq, files) in &marks.files {
             if let Some(n) = self.by_seq(*seq) {
                 self.files[n] = *files;
@@ -179,12 +179,12 @@ impl Shape {
         self.changed = chain.iter().map(|of| some[*of as usize]).collect();
     }
 
-    pub(super) fn by_seq(&self, seq: i64) -> Option<usize> {
+    pub(crate) fn by_seq(&self, seq: i64) -> Option<usize> {
         self.tree.nodes.binary_search_by_key(&seq, |n| n.seq).ok()
     }
 
     /// Which nodes are among these numbers, both growing.
-    pub(super) fn among(&self, seqs: &[i64]) -> Vec<bool> {
+    pub(crate) fn among(&self, seqs: &[i64]) -> Vec<bool> {
         let mut seqs = seqs.iter().peekable();
         let among = |n: &TreeNode| {
             while seqs.next_if(|s| **s < n.seq).is_some() {}

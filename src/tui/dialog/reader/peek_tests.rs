@@ -1,0 +1,196 @@
+//! Peeking at an agent, and the keys for the next agent and the next that needs the person.
+
+use tiller_protocol::event::{StateEvent, TurnEvent};
+use tiller_protocol::{AgentView, ChildView, SessionId};
+
+use super::*;
+use crate::model::conversation::script::Script;
+use crate::scene;
+use crate::testing::Robot;
+
+fn child(r: &mut Robot, id: &str, label: &str, state: AgentState) {
+    let id = AgentId(id.into());
+    let session = Some(SessionId(Default::default()));
+    let view = AgentView {
+        parent: id.parent(),
+        id: id.clone(),
+        label: label.into(),
+        state,
+        child: Some(Box::new(ChildView {
+            session,
+            task: format!("the task of {label}"),
+            ..ChildView::default()
+        })),
+        ..AgentView::default()
+    };
+    r.of(&id.0, None, EventBody::State(StateEvent::AgentChanged { view }));
+}
+
+fn crew(width: u16, height: u16) -> Robot {
+    let mut r = Robot::new(width, height);
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    r.event(EventBody::Turn(TurnEvent::TextDelta { text: "words of main".into() }));
+    child(&mut r, "main/a1", "tests", AgentState::Running);
+    child(&mut r, "main/a2", "docs", AgentState::Running);
+    child(&mut r, "main/a3", "old", AgentState::Done);
+    r
+}
+
+/// Answers the last request for a conversation.
+fn conversation(r: &mut Robot, agent: &str, said: &str) {
+    let asked = r.asked(|c| matches!(c, CommandBody::Query(Query::Snapshot)));
+    let mut script = Script::new();
+    let block = tiller_protocol::Block::Text { text: said.into() };
+    let entries =
+        vec![script.user("the task"), script.assistant(vec![block], tiller_protocol::StopReason::EndTurn)];
+    let EventBody::Reply(mut reply) = script.snapshot(entries, 0, true).body else { unreachable!() };
+    if let ReplyEvent::SnapshotReply { snapshot } = reply.as_mut() {
+        snapshot.seq = 0;
+    }
+    r.of(agent, asked, EventBody::Reply(reply));
+}
+
+fn said(r: &mut Robot, agent: &str, text: &str) {
+    r.of(agent, None, EventBody::Turn(TurnEvent::TextDelta { text: text.into() }));
+}
+
+#[test]
+fn peeking_shows_an_agent_live_and_the_same_key_or_escape_goes_back() {
+    for (width, height) in [(40, 12), (60, 16), (80, 24), (118, 32), (220, 60)] {
+        for back in ["alt-p", "esc", "ctrl-x P"] {
+            let mut r = crew(width, height);
+            r.run("type a draft; alt-p");
+            conversation(&mut r, "main/a1", "words of tests");
+            let screen = r.screen();
+            assert!(screen.contains("words of tests") && screen.contains("Peek at a1"), "{screen}");
+            assert!(r.app.model.shown.is_none() && r.app.screen.focus == View::Composer);
+            // It goes on; the others do not appear in it.
+            r.of("main/a1", None, EventBody::Turn(TurnEvent::TurnStarted {}));
+            said(&mut r, "main/a1", "and more of tests");
+            said(&mut r, "main/a2", "words of docs");
+            said(&mut r, "main", " and more of main");
+            let screen = r.screen();
+            assert!(screen.contains("and more of tests") && !screen.contains("words of docs"), "{screen}");
+            r.run(back);
+            let screen = r.screen();
+            assert!(r.app.layers.is_empty() && r.app.model.shown.is_none(), "{back}: {screen}");
+            assert!(screen.contains("a draft") && screen.contains("and more of main"), "{screen}");
+            assert!(r.app.model.agent.turn.running, "nothing was stopped");
+        }
+    }
+}
+
+#[test]
+fn what_is_typed_while_peeking_is_for_the_draft() {
+    let mut r = crew(80, 24);
+    r.run("type a draft; alt-p");
+    conversation(&mut r, "main/a1", "words of tests");
+    r.run("type  and a word");
+    assert!(r.app.layers.is_empty() && r.screen().contains("a draft and a word"), "{}", r.screen());
+    r.run("alt-p; paste  pasted");
+    assert!(r.app.layers.is_empty() && r.screen().contains("a draft and a word pasted"), "{}", r.screen());
+    let sent = |c: &&CommandBody| !matches!(c, CommandBody::Query(_));
+    assert_eq!(r.commands().iter().filter(|c| sent(c)).count(), 0);
+}
+
+#[test]
+fn the_next_agent_while_peeking_and_enter_opens_it() {
+    let mut r = crew(118, 32);
+    r.run("alt-p");
+    conversation(&mut r, "main/a1", "words of tests");
+    r.run("alt-n");
+    conversation(&mut r, "main/a2", "words of docs");
+    let screen = r.screen();
+    assert!(screen.contains("words of docs") && !screen.contains("words of tests"), "{screen}");
+    r.run("enter");
+    assert_eq!(r.app.model.shown_agent(), AgentId("main/a2".into()));
+    assert!(r.app.layers.is_empty());
+    // From there the main agent is one of the others.
+    r.run("alt-p; alt-n; alt-n");
+    assert!(r.screen().contains("Peek at a1 tests"), "{}", r.screen());
+}
+
+#[test]
+fn it_looks_at_the_selected_agent_then_at_one_that_needs_the_person() {
+    let mut r = crew(118, 32);
+    child(&mut r, "main/a2", "docs", AgentState::Waiting);
+    r.run("alt-p");
+    assert!(r.screen().contains("Peek at a2 docs"), "{}", r.screen());
+    r.run("alt-p; alt-3");
+    crate::scene::running(&mut r);
+    let chosen = |r: &Robot| {
+        let panel: &dyn std::any::Any = r.app.panel(Owner::View(View::Agents)).unwrap();
+        panel.downcast_ref::<Agents>().unwrap().selected(&r.app.model)
+    };
+    for _ in 0..8 {
+        if chosen(&r) == Some(AgentId("main/a1".into())) {
+            break;
+        }
+        r.run("down");
+    }
+    r.run("alt-p");
+    assert!(r.screen().contains("Peek at a1 tests"), "{}", r.screen());
+    r.run("esc");
+    assert_eq!(r.app.screen.focus, View::Agents);
+}
+
+#[test]
+fn an_agent_that_cannot_be_read_says_why_and_none_at_all_too() {
+    let mut r = Robot::new(80, 24);
+    for key in ["alt-p", "alt-n"] {
+        r.run(key);
+        assert!(
+            r.app.layers.is_empty() && r.screen().contains("No other agent has a conversation"),
+            "{}",
+            r.screen()
+        );
+        r.run("wait 9000");
+    }
+    let mut r = crew(80, 24);
+    r.run("alt-p");
+    let asked = r.asked(|c| matches!(c, CommandBody::Query(Query::Snapshot)));
+    let notice = tiller_protocol::Notice::new(tiller_protocol::NoticeKind::User, "the session is gone");
+    r.of("main/a1", asked, EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
+    assert!(r.screen().contains("the session is gone"), "{}", r.screen());
+}
+
+#[test]
+fn the_next_agent_goes_round_those_at_work() {
+    for (width, height) in [(80, 24), (118, 32)] {
+        let mut r = crew(width, height);
+        let at = |r: &Robot| r.app.model.shown_agent().0;
+        r.run("type a draft");
+        let visited: Vec<String> = (0..3).map(|_| at(r.run("alt-n"))).collect();
+        assert_eq!(visited, ["main/a1", "main/a2", "main"]);
+        assert!(r.screen().contains("a draft"), "{}", r.screen());
+        for agent in ["main/a1", "main/a2"] {
+            let label = if agent.ends_with('1') { "tests" } else { "docs" };
+            child(&mut r, agent, label, AgentState::Done);
+        }
+        let visited: Vec<String> = (0..4).map(|_| at(r.run("ctrl-x N"))).collect();
+        assert_eq!(visited, ["main/a1", "main/a2", "main/a3", "main"], "where none is at work");
+    }
+}
+
+#[test]
+fn the_next_that_needs_the_person_is_each_question_in_turn() {
+    for (width, height) in [(80, 24), (118, 32)] {
+        let mut r = crew(width, height);
+        scene::ask(&mut r, 1);
+        scene::ask(&mut r, 2);
+        child(&mut r, "main/a1", "tests", AgentState::Waiting);
+        let on_top = |r: &Robot| r.app.layers.last().and_then(|l| l.question(&r.app.model));
+        r.run("esc; esc; wait 3000");
+        r.app.put_asks_aside();
+        r.app.redraw();
+        r.run("alt-a");
+        assert_eq!(on_top(&r), Some(scene::question(1).id), "{}", r.screen());
+        r.run("alt-a");
+        assert_eq!(on_top(&r), Some(scene::question(2).id), "{}", r.screen());
+        r.run("alt-a");
+        assert_eq!((on_top(&r), r.app.model.shown_agent().0.as_str()), (None, "main/a1"), "{}", r.screen());
+        r.run("alt-a");
+        assert_eq!(on_top(&r), Some(scene::question(1).id), "{}", r.screen());
+        assert_eq!(r.app.model.questions.open.len(), 2, "none was answered");
+    }
+}

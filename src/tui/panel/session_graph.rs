@@ -1,0 +1,334 @@
+//! The tree of a session in small: the same rows and lanes as the tree browser draws, with what each turn cost and changed.
+
+use std::collections::{HashMap, HashSet};
+
+use tiller_protocol::command::Query;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::tree::{NodeKind, TreeLine, TreeQuery, TreeReply};
+use tiller_protocol::{CommandBody, EntryId, Origin, SessionId};
+
+use crate::app::effect::{Effect, Token};
+use crate::dialog::session::tree::{Filter, Forest, RowKind, Shape, TreeRow, dollars, glyph};
+use crate::model::Model;
+use crate::panel::times::clock;
+use crate::text::line::{Line, Look, Wrap};
+use crate::text::{clean, shorten_end, width};
+use crate::theme::Role;
+use crate::widget::draw;
+use crate::widget::lanes::Lanes;
+
+const NODES: Token = Token(1);
+const MARKS: Token = Token(2);
+const LINES: Token = Token(3);
+
+/// Rows around the present turn that are listed at most.
+const MOST: usize = 400;
+/// Of those, rows below it.
+const BELOW: usize = 50;
+/// Columns that the words keep beside the figures, and beside the figures with the time.
+const WORDS: usize = 17;
+const MORE_WORDS: usize = 26;
+
+/// In place of the time of the present turn.
+pub(super) const NOW: &str = "now";
+
+/// A row of it.
+pub(super) struct GraphRow {
+    pub(super) entry: EntryId,
+    /// On the open branch.
+    pub(super) path: bool,
+    /// The last entry of a branch that was left, where it ends at this row.
+    pub(super) end: Option<EntryId>,
+    /// The present turn.
+    now: bool,
+    lanes: Lanes,
+    kind: NodeKind,
+    failed: bool,
+    time: String,
+    cost: String,
+    files: u32,
+    /// Names of branches and checkpoints that end here.
+    names: Vec<(String, Role)>,
+}
+
+/// The tree, and what was asked about it.
+#[derive(Default)]
+pub(super) struct SessionGraph {
+    forest: Forest,
+    session: Option<SessionId>,
+    rows: Vec<GraphRow>,
+    /// Rows above those that are listed.
+    pub(super) earlier: usize,
+    /// Entries of the tree.
+    known: HashSet<EntryId>,
+    texts: HashMap<EntryId, TreeLine>,
+    /// A request for the tree runs, and it is out of date.
+    asked: bool,
+    stale: bool,
+}
+
+fn ask(query: TreeQuery, token: Token) -> Effect {
+    Effect::ask(CommandBody::Query(Query::Tree { query }), token)
+}
+
+impl SessionGraph {
+    pub(super) fn rows(&self) -> &[GraphRow] {
+        &self.rows
+    }
+
+    pub(super) fn has(&self, entry: EntryId) -> bool {
+        self.known.contains(&entry)
+    }
+
+    /// The tree has changed.
+    pub(super) fn changed(&mut self) {
+        self.stale = true;
+    }
+
+    /// It leaves the screen: answers to its requests go to another one.
+    pub(super) fn parked(mut self) -> Self {
+        self.stale |= std::mem::take(&mut self.asked);
+        self
+    }
+
+    /// Asks for the tree, when it has changed and is seen.
+    pub(super) fn want(&mut self, model: &Model, seen: bool) -> Vec<Effect> {
+        if self.asked || !self.stale || !seen {
+            return Vec::new();
+        }
+        (self.asked, self.stale) = (true, false);
+        // The engine knows which session of the main agent is open.
+        let session = model.shown.is_some().then(|| model.shown_session()).flatten();
+        vec![ask(TreeQuery::Nodes { session }, NODES)]
+    }
+
+    /// Takes an answer; returns the next requests.
+    pub(super) fn answered(&mut self, reply: &ReplyEvent, model: &Model) -> Vec<Effect> {
+        let reply = match reply {
+            ReplyEvent::TreeReply { reply } => reply,
+            ReplyEvent::ErrorReply { .. } => {
+                self.asked = false;
+                return Vec::new();
+            }
+            _ => return Vec::new(),
+        };
+        match reply {
+            TreeReply::Nodes { tree } => {
+                self.asked = false;
+                if model.shown_session().is_some_and(|id| id != tree.session) {
+                    return Vec::new();
+                }
+                if self.session != Some(tree.session) {
+                    (self.forest, self.texts) = (Forest::default(), HashMap::new());
+                }
+                self.session = Some(tree.session);
+                self.known = tree.nodes.iter().map(|n| n.id).collect();
+                self.forest.put((**tree).clone());
+                let at = self.forest.ready(tree.session);
+                self.forest.roots = vec![at as u32];
+                self.make_rows();
+                let mut next = vec![ask(TreeQuery::Marks { session: tree.session }, MARKS)];
+                let entries = self.rows.iter().map(|r| r.entry).filter(|e| !self.texts.contains_key(e));
+                let entries: Vec<EntryId> = entries.collect();
+                next.extend((!entries.is_empty()).then(|| ask(TreeQuery::Lines { entries }, LINES)));
+                next
+            }
+            TreeReply::Marks { session, marks } => {
+                self.forest.mark(*session, marks);
+                self.make_rows();
+                Vec::new()
+            }
+            TreeReply::Lines { lines } => {
+                self.texts.extend(lines.iter().map(|l| (l.entry, l.clone())));
+                Vec::new()
+            }
+            TreeReply::Find { .. } | TreeReply::Preview { .. } => Vec::new(),
+        }
+    }
+
+    fn make_rows(&mut self) {
+        let Some(shape) =
+            self.session.and_then(|id| self.forest.find(id)).and_then(|n| self.forest.trees[n].shape())
+        else {
+            return;
+        };
+        let nodes = |row: &TreeRow| match row.what {
+            RowKind::Node(n) => Some((*row, n as usize)),
+            _ => None,
+        };
+        let all: Vec<(TreeRow, usize)> =
+            self.forest.rows(&Filter::default()).iter().filter_map(nodes).collect();
+        let tips = tips(shape, &all);
+        let now = shape
+            .tree
+            .heads
+            .iter()
+            .find(|h| h.current)
+            .and_then(|h| h.node)
+            .and_then(|n| tips.get(&n).copied());
+        // A branch without an entry of its own has no present turn.
+        let to = all.len().min((now.unwrap_or(all.len()) + 1 + BELOW).max(MOST));
+        let from = to.saturating_sub(MOST);
+        let rows = all[from..to].iter().enumerate();
+        let rows = rows.map(|(at, (row, n))| graph_row(shape, row, *n, (from + at, now), &tips)).collect();
+        (self.rows, self.earlier) = (rows, from);
+    }
+
+    /// What a row says: the words of the conversation, where it has them.
+    fn words(&self, entry: EntryId, spoken: &HashMap<EntryId, &str>) -> String {
+        let read = || {
+            let line = self.texts.get(&entry)?;
+            Some(match line.origin {
+                Some(Origin::Shell) => format!("! {}", line.text),
+                _ => line.text.clone(),
+            })
+        };
+        spoken.get(&entry).map(|text| (*text).to_owned()).or_else(read).unwrap_or_default()
+    }
+
+    /// The rows as lines. `spoken`: the words of messages in the conversation; `goes_on`: rows of newer turns follow.
+    pub(super) fn lines(&self, spoken: &HashMap<EntryId, &str>, goes_on: bool, columns: usize) -> Vec<Line> {
+        let figures = Figures::of(&self.rows, columns);
+        let line = |row: &GraphRow| figures.line(row, &self.words(row.entry, spoken), goes_on, columns);
+        self.rows.iter().map(line).collect()
+    }
+}
+
+/// The row at which each head's node stands: its own, or that of the nearest entry above it.
+fn tips(shape: &Shape, rows: &[(TreeRow, usize)]) -> HashMap<u32, usize> {
+    let at: HashMap<u32, usize> = rows.iter().enumerate().map(|(at, (_, n))| (*n as u32, at)).collect();
+    let row_of = |tip: u32| {
+        let mut node = Some(tip);
+        while let Some(n) = node {
+            if let Some(at) = at.get(&n) {
+                return Some(*at);
+            }
+            node = shape.tree.nodes.get(n as usize).and_then(|n| n.parent);
+        }
+        None
+    };
+    let heads = shape.tree.heads.iter().filter_map(|h| h.node);
+    heads.filter_map(|tip| Some((tip, row_of(tip)?))).collect()
+}
+
+fn graph_row(
+    shape: &Shape,
+    row: &TreeRow,
+    n: usize,
+    (at, now): (usize, Option<usize>),
+    tips: &HashMap<u32, usize>,
+) -> GraphRow {
+    let node = &shape.tree.nodes[n];
+    let several = shape.tree.heads.len() > 1;
+    let here = || shape.tree.heads.iter().filter(|h| h.node.and_then(|n| tips.get(&n)) == Some(&at));
+    let head_name = |h: &tiller_protocol::tree::TreeHead| match (h.label.is_empty(), h.name.as_str()) {
+        (false, _) => Some((h.label.clone(), Role::Raised)),
+        (true, "main") if several => Some(("main".to_owned(), Role::Raised)),
+        _ => None,
+    };
+    let tags = shape.tags.get(&(n as u32)).into_iter().flatten();
+    let tags = tags.filter_map(|t| shape.tree.tags.get(*t)).map(|t| (format!("#{}", t.name), Role::Strong));
+    let left = here().find(|h| !h.current).and_then(|h| h.node);
+    GraphRow {
+        entry: node.id,
+        path: shape.path[n],
+        end: left.and_then(|n| shape.tree.nodes.get(n as usize)).map(|n| n.id).filter(|_| !shape.path[n]),
+        now: Some(at) == now,
+        lanes: Lanes { depth: row.depth, first: row.first, lines: row.lines },
+        kind: node.kind,
+        failed: shape.failed[n],
+        time: clock(node.time),
+        cost: dollars(shape.sums[n].cost),
+        files: shape.files[n],
+        names: here().filter_map(head_name).chain(tags).collect(),
+    }
+}
+
+/// Columns of the figures at the right; 0: they are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Figures {
+    time: usize,
+    cost: usize,
+    files: usize,
+    /// `2f` for `2 files`.
+    brief: bool,
+}
+
+fn files(n: u32, brief: bool) -> String {
+    match (n, brief) {
+        (0, _) => String::new(),
+        (n, true) => format!("{n}f"),
+        (1, _) => "1 file".into(),
+        (n, _) => format!("{n} files"),
+    }
+}
+
+impl Figures {
+    /// What the words leave room for: the time goes first, then the name of the files' figure.
+    fn of(rows: &[GraphRow], columns: usize) -> Self {
+        let widest = |text: &dyn Fn(&GraphRow) -> usize| rows.iter().map(text).max().unwrap_or(0);
+        let cost = widest(&|r| r.cost.len());
+        let long = widest(&|r| files(r.files, false).len());
+        let short = widest(&|r| files(r.files, true).len());
+        let time = widest(&|r| r.time.len());
+        let all = [
+            (Self { time, cost, files: long, brief: false }, MORE_WORDS),
+            (Self { time: 0, cost, files: long, brief: false }, WORDS),
+            (Self { time: 0, cost, files: short, brief: true }, WORDS),
+            (Self { time: 0, cost, files: 0, brief: true }, WORDS),
+        ];
+        let fits = |(f, words): &&(Self, usize)| f.width() + words <= columns;
+        all.iter().find(fits).map_or_else(Self::default, |(f, _)| *f)
+    }
+
+    /// With two blanks before each.
+    fn width(self) -> usize {
+        [self.time, self.cost, self.files].into_iter().filter(|w| *w > 0).map(|w| w + 2).sum()
+    }
+
+    fn line(self, row: &GraphRow, words: &str, goes_on: bool, columns: usize) -> Line {
+        let now = row.now && !goes_on;
+        let mut line = Line::new(Wrap::Cut);
+        for (lane, trunk) in row.lanes.draw(columns as u16, draw::ascii()) {
+            line.push_strict(&lane, Look::of(if trunk { Role::Text } else { Role::Border }));
+        }
+        let (mark, role) = glyph(row.kind, row.failed, row.path);
+        line.push_strict(mark, Look::of(role));
+        line.push_strict(" ", Look::of(Role::Text));
+        let mut names = row.names.clone();
+        if now && self.time == 0 {
+            names.push((NOW.into(), Role::Strong));
+        }
+        let need: usize = names.iter().map(|(name, _)| width(name) + 1).sum();
+        let end = columns.saturating_sub(self.width());
+        let room = end.saturating_sub(width(line.text()));
+        let look = match (now, row.path) {
+            (true, _) => Look::of(Role::Strong).bold(),
+            (_, true) => Look::of(Role::Text),
+            (_, false) => Look::of(Role::Dim),
+        };
+        // Words keep half of the row.
+        let words = clean::plain(words);
+        line.push_strict(&shorten_end(&words, room.saturating_sub(need).max(room / 2), draw::ascii()), look);
+        for (name, role) in names {
+            let left = end.saturating_sub(width(line.text()) + 1);
+            if left > 1 {
+                line.push_strict(" ", Look::of(Role::Text));
+                line.push_strict(&shorten_end(&clean::plain(&name), left, draw::ascii()), Look::of(role));
+            }
+        }
+        line.pad_to(end, Look::of(Role::Text));
+        let number = Look::of(if row.path { Role::Text } else { Role::Dim });
+        let time = if now { (NOW, look) } else { (row.time.as_str(), Look::of(Role::Dim)) };
+        let of_files = files(row.files, self.brief);
+        let figures = [
+            (self.cost, row.cost.as_str(), number),
+            (self.files, of_files.as_str(), number),
+            (self.time, time.0, time.1),
+        ];
+        for (columns, text, look) in figures.into_iter().filter(|(columns, ..)| *columns > 0) {
+            line.push_strict(&format!("  {text:>columns$}"), look);
+        }
+        line
+    }
+}
