@@ -20,7 +20,7 @@ struct Args {
     /// Only what changed since the last one
     #[serde(default)]
     changes: bool,
-    /// Another of your tabs, which you see from then on
+    /// Goes to this tab
     #[serde(default)]
     tab: Option<u32>,
 }
