@@ -15,6 +15,7 @@ mod path;
 mod reach;
 pub(crate) mod secret;
 mod sending;
+mod upload;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -272,7 +273,10 @@ fn one(
             let typed = input::ProcessInput { process, command, before, text, folder: Path::new(folder) };
             input::judge(policy, request, &typed)
         }
-        Access::Net { url, host, local } => net(policy, request, url, host, *local),
+        Access::Net { url, host, local } => match upload::files(policy, request).as_slice() {
+            [] => net(policy, request, url, host, *local),
+            files => upload::judge(policy, request, access, files),
+        },
         Access::Mcp { server, tool, arguments } => mcp(policy, request, server, tool, arguments),
     }
 }

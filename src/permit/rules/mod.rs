@@ -314,6 +314,11 @@ impl Rule {
         self.tool.matches_any_case(tool) || bare.is_some_and(|bare| self.tool.matches_any_case(bare))
     }
 
+    /// Whether it names this tool and no other.
+    pub(crate) fn is_of_tool(&self, tool: &str) -> bool {
+        self.tool.text() == tool
+    }
+
     /// A rule that restricts a path holds for every tool that reaches the path, not only for the tool that it names; one
     /// about addresses for every tool that fetches them.
     fn is_about(&self, tool: &str, subject: &Subject<'_>) -> bool {

@@ -8,14 +8,17 @@
 //! | `page` | one tab: its state, its requests, acting on it |
 //! | `snapshot` | a page as lines of text with references |
 //! | `lease` | which agent has which tabs |
+//! | `tabs` | which tabs the browser reports, and whose they are |
+//! | `download`, `upload` | files from pages and for pages |
 //! | `report` | what a call tells the model of the page |
-//! | `tools` | the ten tools |
+//! | `tools` | the eleven tools |
 //!
 //! A session has one browser, started by the first call and ended with the session. Each agent has tabs of its own, with
 //! cookies of their own, so that no two agents act on one page.
 
 mod cdp;
 mod chromium;
+mod download;
 mod lease;
 mod outlet;
 mod page;
@@ -24,9 +27,11 @@ mod report;
 mod settings;
 mod snapshot;
 mod state;
+mod tabs;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod upload;
 
 pub use settings::BrowserSettings;
 pub use state::BrowserState;

@@ -9,9 +9,9 @@ use reqwest::Url;
 use tiller_protocol::lock;
 use tiller_protocol::tool::Display;
 
-use super::BrowserSettings;
 use super::lease::Lease;
 use super::snapshot::{PageText, collect, difference, within};
+use super::{BrowserSettings, download};
 use crate::foreign::{framed, framed_again};
 use crate::{ToolCx, ToolError, ToolOutput};
 
@@ -35,22 +35,10 @@ pub(super) async fn report(
     done: &str,
     extent: Extent,
 ) -> Result<ToolOutput, ToolError> {
-    let told = ToolError::Tell;
-    let mut notes = Vec::new();
-    for _ in 0..2 {
-        let page = lease.page().map_err(told)?;
-        page.settle().await;
-        notes.append(&mut page.take_notes());
-        if !lease.follow_opened().await {
-            break;
-        }
-        notes.push("a new tab was opened, and is the one that you see now; browser_close closes it".into());
-    }
-    let page = lease.page().map_err(told)?;
-    cx.state.browser.sees(&cx.agent, Some(&page.shared));
-    let now = collect(page).await.map_err(|e| ToolError::Tell(e.to_string()))?;
-    notes.append(&mut page.take_notes());
-    page.answer_dialogs(None);
+    let (now, mut notes) = look(lease).await?;
+    download::tell(lease, cx, false, &mut notes).await;
+    notes.extend(lease.listed(extent == Extent::Whole).await);
+    let page = lease.page().map_err(ToolError::Tell)?;
     let status = lock(&page.shared.state).status.filter(|s| *s >= 400);
     let before = page.last.replace(now.clone());
     let changed = before.filter(|_| extent == Extent::Changes).and_then(|before| difference(&before, &now));
@@ -100,6 +88,20 @@ pub(super) async fn report(
     let measure = Display::Measure { text: format!("{} lines", now.lines.len()) };
     let text = if same_url { framed_again(&text) } else { framed(&url, &text, "") };
     Ok(ToolOutput::text(format!("{head}{text}")).show(measure))
+}
+
+/// Waits until the pages have dealt with what was done. Returns the one that the agent sees now, and what happened.
+async fn look(lease: &mut Lease) -> Result<(PageText, Vec<String>), ToolError> {
+    loop {
+        lease.settle().await.map_err(ToolError::Tell)?;
+        let collected = collect(lease.page().map_err(ToolError::Tell)?).await;
+        match collected {
+            Ok(now) => return Ok((now, lease.take_notes())),
+            // It closed itself meanwhile, and is one tab less.
+            Err(_) if lease.is_gone() => {}
+            Err(error) => return Err(ToolError::Tell(error.to_string())),
+        }
+    }
 }
 
 /// Writes the whole page to the agent's file (0600) in the session's folder, in place of the last one.

@@ -3,20 +3,21 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
 use tiller_protocol::{AgentId, lock};
-use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::BrowserSettings;
-use super::cdp::{self, Cdp, CdpError, Event};
+use super::cdp::{self, Cdp, CdpError};
 use super::chromium::{self, Running};
-use super::lease::Lease;
+use super::lease::{Lease, Seen};
 use super::outlet::{Guard, NO_BYPASS, Outlet, Upstream, taken_out};
-use super::page::{OpenedTab, Page, PageOptions, PageShared};
+use super::page::Page;
+use super::tabs::{TabOwner, Tabs, follow};
 use crate::ToolCx;
 
 /// Agents that have tabs at the same time. A further agent gets the place of the agent whose tabs were used least recently.
@@ -38,7 +39,7 @@ struct Entry {
     lease: Arc<AsyncMutex<Lease>>,
     used: u64,
     /// The tab that the agent sees now.
-    page: Option<Weak<PageShared>>,
+    seen: Seen,
 }
 
 /// A browser that is connected.
@@ -48,29 +49,20 @@ pub(super) struct Browser {
     running: Mutex<Option<Running>>,
     /// Whether its default profile is kept, so that it belongs to the main agent.
     pub(super) keeps_profile: bool,
-    tabs: Arc<Tabs>,
+    pub(super) tabs: Arc<Tabs>,
     /// The way out of its default context.
     pub(super) outlet: Arc<Outlet>,
     upstream: Option<Upstream>,
     /// Greatest size of a download in bytes; 0: none is kept.
-    download_bytes: u64,
+    pub(super) download_bytes: u64,
     _events: AbortOnDropHandle<()>,
-}
-
-/// Tabs that the browser attached to.
-#[derive(Default)]
-struct Tabs {
-    /// Session by tab, until it is taken over.
-    attached: Mutex<HashMap<String, String>>,
-    /// Tabs that were taken over.
-    known: Mutex<HashMap<String, Weak<PageShared>>>,
-    changed: Notify,
 }
 
 impl BrowserState {
     /// The address of the page that the agent sees; `None`: there is none. Does not wait.
     pub(super) fn url(&self, agent: &AgentId) -> Option<String> {
-        let page = lock(&self.leases).get(agent)?.page.as_ref()?.upgrade()?;
+        let seen = Arc::clone(&lock(&self.leases).get(agent)?.seen);
+        let page = lock(&seen).upgrade()?;
         let url = lock(&page.state).url.clone();
         Some(url).filter(|u| !u.is_empty())
     }
@@ -96,10 +88,10 @@ impl BrowserState {
                 }
             }
             let used = self.uses.fetch_add(1, Ordering::Relaxed);
-            let entry = leases.entry(cx.agent.clone()).or_insert_with(|| Entry {
-                lease: Arc::new(AsyncMutex::new(Lease::new(cx.agent.is_main()))),
-                used,
-                page: None,
+            let entry = leases.entry(cx.agent.clone()).or_insert_with(|| {
+                let seen = Seen::default();
+                let lease = Lease::new(cx.agent.is_main(), Arc::clone(&seen));
+                Entry { lease: Arc::new(AsyncMutex::new(lease)), used, seen }
             });
             entry.used = used;
             Arc::clone(&entry.lease)
@@ -107,13 +99,6 @@ impl BrowserState {
         let mut lease = lease.lock_owned().await;
         lease.use_browser(&browser);
         Ok(lease)
-    }
-
-    /// Notes which tab the agent sees.
-    pub(super) fn sees(&self, agent: &AgentId, page: Option<&Arc<PageShared>>) {
-        if let Some(entry) = lock(&self.leases).get_mut(agent) {
-            entry.page = page.map(Arc::downgrade);
-        }
     }
 
     async fn browser(
@@ -174,6 +159,13 @@ impl BrowserState {
         }
     }
 
+    /// Crashes the page that the agent sees, and waits until that was reported.
+    #[cfg(test)]
+    pub(super) async fn crash_for_test(&self, agent: &AgentId) {
+        let lease = Arc::clone(&lock(&self.leases)[agent].lease);
+        lease.lock().await.crash_for_test().await;
+    }
+
     /// The process group of the browser.
     #[cfg(test)]
     pub(super) async fn group_for_test(&self) -> Option<rustix::process::Pid> {
@@ -220,10 +212,11 @@ impl Browser {
             }
             (None, None) => return Err("there is no browser: install Chromium, or set browser.url".into()),
         };
-        let tabs = Arc::new(Tabs::default());
+        let local = running.is_some();
+        let download_bytes = if local { settings.download_bytes } else { 0 };
+        let tabs = Arc::new(Tabs::new(download_bytes));
         let events = cdp.events(None);
         let task = tokio::spawn(follow(events, Arc::clone(&tabs), Arc::clone(&cdp)));
-        let local = running.is_some();
         let browser = Self {
             cdp,
             running: Mutex::new(running),
@@ -231,7 +224,7 @@ impl Browser {
             tabs,
             outlet,
             upstream,
-            download_bytes: if local { settings.download_bytes } else { 0 },
+            download_bytes,
             _events: AbortOnDropHandle::new(task),
         };
         let attach = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
@@ -264,37 +257,21 @@ impl Browser {
         Ok((made["browserContextId"].as_str().map(str::to_owned), outlet))
     }
 
-    /// Opens a tab. `context`: whose cookies it has; `None`: the browser's own.
-    pub(super) async fn open(&self, context: Option<&str>, outlet: &Outlet) -> Result<Page, CdpError> {
+    /// Opens a tab of this owner.
+    pub(super) async fn open(&self, owner: &TabOwner) -> Result<Page, CdpError> {
         let mut ask = json!({"url": "about:blank"});
-        if let Some(context) = context {
-            ask["browserContextId"] = context.into();
+        if let Some(context) = &owner.group.context {
+            ask["browserContextId"] = context.as_str().into();
         }
+        let _expects = owner.expect();
         let reply = self.cdp.call(None, "Target.createTarget", ask).await?;
-        let target = reply["targetId"].as_str().unwrap_or_default().to_owned();
-        let session = tokio::time::timeout(START, async {
-            loop {
-                let changed = self.tabs.changed.notified();
-                if let Some(session) = lock(&self.tabs.attached).remove(&target) {
-                    return session;
-                }
-                changed.await;
-            }
-        });
-        let session = tokio::select! {
-            session = session => session.map_err(|_| CdpError::Late)?,
+        let target = reply["targetId"].as_str().unwrap_or_default();
+        let page = tokio::select! {
+            page = tokio::time::timeout(START, owner.taken(target)) => page.map_err(|_| CdpError::Late)?,
             () = self.cdp.ended() => return Err(CdpError::Closed),
         };
-        self.take_over(OpenedTab { session, target }, outlet).await
-    }
-
-    /// Makes a page of a tab that the browser attached to.
-    pub(super) async fn take_over(&self, tab: OpenedTab, outlet: &Outlet) -> Result<Page, CdpError> {
-        let options = PageOptions { guard: Arc::clone(&outlet.guard), download_bytes: self.download_bytes };
-        let page = Page::attach(Arc::clone(&self.cdp), tab.session, tab.target.clone(), &options).await?;
-        let mut known = lock(&self.tabs.known);
-        known.retain(|_, page| page.strong_count() > 0);
-        known.insert(tab.target, Arc::downgrade(&page.shared));
+        // Once this is answered, it is set up.
+        page.call("Page.enable", json!({})).await?;
         Ok(page)
     }
 
@@ -332,45 +309,3 @@ fn attached_pages(mut ask: serde_json::Value) -> serde_json::Value {
     ask["filter"] = json!([{"type": "page", "exclude": false}, {"type": "service_worker", "exclude": false}, {"exclude": true}]);
     ask
 }
-
-/// Follows which tabs there are. Service workers and tabs that no agent's page opened are never let run.
-async fn follow(mut events: mpsc::Receiver<Event>, tabs: Arc<Tabs>, cdp: Arc<Cdp>) {
-    while let Some(event) = events.recv().await {
-        if event.method != "Target.attachedToTarget" {
-            continue;
-        }
-        let info = &event.params["targetInfo"];
-        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-        let (session, target) = (text(&event.params["sessionId"]), text(&info["targetId"]));
-        if info["type"].as_str() != Some("page") {
-            continue;
-        }
-        let opener =
-            info["openerId"].as_str().and_then(|id| lock(&tabs.known).get(id).and_then(Weak::upgrade));
-        match opener {
-            Some(page) => {
-                let many = {
-                    let mut state = lock(&page.state);
-                    let many = state.opened.len() >= OPENED;
-                    if many {
-                        state.note("the page opened more tabs; they were closed".into());
-                    } else {
-                        state.opened.push(OpenedTab { session, target: target.clone() });
-                    }
-                    many
-                };
-                if many {
-                    cdp.post(None, "Target.closeTarget", json!({"targetId": target})).await;
-                }
-                page.changed.notify_waiters();
-            }
-            None => {
-                lock(&tabs.attached).insert(target, session);
-                tabs.changed.notify_waiters();
-            }
-        }
-    }
-}
-
-/// Tabs that a page may open between two calls.
-const OPENED: usize = 4;

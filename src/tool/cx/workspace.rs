@@ -165,6 +165,11 @@ impl Workspace {
         Some(seen)
     }
 
+    /// The session's folder for temporary files, without links. `None`: it has none on this machine.
+    pub(crate) fn tmp_folder(&self) -> Option<PathBuf> {
+        self.tmp.as_ref().filter(|_| self.terminal.is_none())?.folder.path().map(Path::to_owned)
+    }
+
     /// The path by which commands know a file that lies in the session's folder for temporary files.
     pub(crate) fn tmp_name(&self, path: &Path) -> Option<PathBuf> {
         self.tmp.as_ref().filter(|_| self.terminal.is_none())?.named(path)

@@ -35,7 +35,7 @@ const INPUT: &[(&str, &str, &str)] = &[
     ("src/store/knowledge/learnings.rs", "agent", "a column of the database"),
     ("src/store/transfer/import_rows.rs", "kind", "a column of the database"),
     ("src/tool/browser/page/events.rs", "method", "what a browser sends"),
-    ("src/tool/browser/state.rs", "method", "what a browser sends"),
+    ("src/tool/browser/tabs.rs", "method", "what a browser sends"),
     ("src/tui/dialog/commands/palette.rs", "id", "an identifier of the list's own"),
     ("src/tui/dialog/session/tree/badges.rs", "text", "a badge of the tree's own"),
     ("src/tui/panel/composer/submit.rs", "text", "what the person typed"),

@@ -58,9 +58,6 @@ pub(crate) enum Typed {
     Filled,
 }
 
-/// Moves of the mouse between the ends of a drag.
-const STEPS: u32 = 8;
-
 /// Chooses an option of a list, as a person's click does. `false`: the element is no option.
 const CHOOSE: &str = "function () { if (this.tagName !== 'OPTION') return false; const list = this.closest('select'); \
                       if (!list || list.disabled || this.disabled) throw new Error('the option is disabled'); \
@@ -79,7 +76,7 @@ const FILL: &str = "function (text, clear) { \
         + [...this.options].slice(0, 30).map(o => o.label.trim()).join(', ')); \
       if (this.multiple && clear) [...this.options].forEach(o => o.selected = false); \
       found.selected = true; tell(this); return 'chosen' } \
-    if (this.tagName === 'INPUT' && this.type === 'file') throw new Error('files are not uploaded'); \
+    if (this.tagName === 'INPUT' && this.type === 'file') throw new Error('a file field gets files from browser_upload'); \
     if (this.tagName === 'INPUT' && ['date','time','datetime-local','month','week','color','range'].includes(this.type)) { \
       const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set; set.call(this, text); \
       if (this.value === '' && text !== '') throw new Error('a field of type ' + this.type + ' does not take ' \
@@ -94,7 +91,7 @@ const FILL: &str = "function (text, clear) { \
     return 'type' }";
 
 impl Page {
-    async fn mouse(&self, kind: &str, at: Point, button: &str, count: u32) -> Result<(), String> {
+    pub(super) async fn mouse(&self, kind: &str, at: Point, button: &str, count: u32) -> Result<(), String> {
         let held = if kind == "mouseReleased" || button == "none" { 0 } else { 1 };
         let event = json!({
             "type": kind, "x": at.x, "y": at.y, "button": button, "buttons": held, "clickCount": count,
@@ -102,7 +99,7 @@ impl Page {
         self.call("Input.dispatchMouseEvent", event).await.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    async fn aim(&self, aim: &Aim) -> Result<Point, String> {
+    pub(super) async fn aim(&self, aim: &Aim) -> Result<Point, String> {
         match aim {
             Aim::At(x, y) => Ok(Point { x: *x, y: *y }),
             Aim::Element(element, inside) => self.point(element, *inside).await,
@@ -135,34 +132,6 @@ impl Page {
             self.mouse("mouseReleased", at, button, n).await?;
         }
         Ok(())
-    }
-
-    /// Drags from one place to another.
-    ///
-    /// # Errors
-    /// Why it could not, in words.
-    pub(crate) async fn drag(&self, from: Aim, to: Drop) -> Result<(), String> {
-        let start = self.aim(&from).await?;
-        self.mouse("mouseMoved", start, "none", 0).await?;
-        self.mouse("mousePressed", start, "left", 1).await?;
-        // The page may move while something is dragged over it.
-        let end = match &to {
-            Drop::By(x, y) => Ok(Point { x: start.x + x, y: start.y + y }),
-            Drop::On(element) => self.point(element, None).await,
-        };
-        let end = match end {
-            Ok(end) => end,
-            Err(why) => {
-                self.mouse("mouseReleased", start, "left", 1).await?;
-                return Err(why);
-            }
-        };
-        for step in 1..=STEPS {
-            let part = f64::from(step) / f64::from(STEPS);
-            let at = Point { x: start.x + (end.x - start.x) * part, y: start.y + (end.y - start.y) * part };
-            self.mouse("mouseMoved", at, "left", 0).await?;
-        }
-        self.mouse("mouseReleased", end, "left", 1).await
     }
 
     /// Types into a field, chooses from a list, or sets a date. `clear`: replaces what is there.

@@ -67,10 +67,8 @@ impl Page {
         method: &str,
         params: Value,
     ) -> Result<Value, CdpError> {
-        match &element.id.session {
-            None => self.call(method, params).await,
-            Some(session) => self.cdp.call(Some(session), method, params).await,
-        }
+        let session = element.id.session.as_deref().unwrap_or(&self.session);
+        self.call_in(session, method, params).await
     }
 
     /// Calls a function with the element as `this`; its value.
@@ -105,7 +103,7 @@ impl Page {
         Ok(reply["result"]["value"].clone())
     }
 
-    async fn resolve(&self, element: &RefElement, backend: i64) -> Result<String, String> {
+    pub(super) async fn resolve(&self, element: &RefElement, backend: i64) -> Result<String, String> {
         let reply = self.call_for(element, "DOM.resolveNode", json!({"backendNodeId": backend})).await;
         let reply = reply.map_err(gone)?;
         let object = reply["object"]["objectId"].as_str();

@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 use tiller_protocol::lock;
 use tokio::sync::mpsc;
 
-use super::state::{DialogAnswer, PageState, quoted};
+use super::state::{Chooser, DialogAnswer, Gone, PageState, quoted};
 use super::{PageOptions, PageShared};
 use crate::browser::cdp::{Cdp, Event};
-use crate::output::human;
 
 pub(super) struct PageTask {
     pub(super) cdp: Arc<Cdp>,
@@ -65,13 +64,20 @@ impl PageTask {
                             }
                         }
                     });
-                    self.prepare_child(&child).await;
+                    prepare(&self.cdp, &child).await;
                 }
                 "Target.detachedFromTarget" => {
                     let gone = event.params["sessionId"].as_str();
                     lock(&self.shared.state).frames.retain(|_, s| Some(s.as_str()) != gone);
                 }
                 "Page.javascriptDialogOpening" => self.dialog(&session, &event.params).await,
+                "Page.fileChooserOpened" => {
+                    let node = event.params["backendNodeId"].as_i64();
+                    lock(&self.shared.state).chooser = node.map(|node| Chooser { session, node });
+                }
+                "Input.dragIntercepted" => {
+                    lock(&self.shared.state).dragged = Some(event.params["data"].clone());
+                }
                 method if main => self.follow(method, &event.params).await,
                 _ => {}
             }
@@ -81,39 +87,38 @@ impl PageTask {
         self.options.guard.empty(&self.target);
     }
 
-    async fn prepare_child(&self, child: &str) {
-        let children = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
-        for (method, params) in [
-            ("Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]})),
-            ("Page.enable", json!({})),
-            ("DOM.enable", json!({})),
-            ("Target.setAutoAttach", children),
-            ("Runtime.runIfWaitingForDebugger", json!({})),
-        ] {
-            self.cdp.post(Some(child), method, params).await;
-        }
-    }
-
     /// Answers a dialog and notes what it said.
     async fn dialog(&self, session: &str, params: &Value) {
         let kind = params["type"].as_str().unwrap_or("alert");
         let message = quoted(params["message"].as_str().unwrap_or_default());
         let answer = lock(&self.shared.state).dialog.clone();
         let by_default = DialogAnswer { accept: matches!(kind, "alert" | "beforeunload"), text: None };
-        let answer = answer.filter(|_| kind != "beforeunload").unwrap_or(by_default);
+        let answer = answer.unwrap_or(by_default);
         let typed = answer.text.as_ref().filter(|_| kind == "prompt" && answer.accept);
         let mut reply = json!({"accept": answer.accept});
         if let Some(text) = typed {
             reply["promptText"] = text.clone().into();
         }
         self.cdp.post(Some(session), "Page.handleJavaScriptDialog", reply).await;
+        let mut state = lock(&self.shared.state);
+        if kind == "beforeunload" {
+            state.note(if answer.accept {
+                "the page warned that it loses what was not saved (beforeunload); it was left".into()
+            } else {
+                "the page warned that it loses what was not saved (beforeunload); it was not left".into()
+            });
+            if !answer.accept {
+                (state.loading, state.leaving) = (false, false);
+            }
+            return;
+        }
         let done = match (kind, answer.accept) {
             ("alert", _) => "closed".to_owned(),
-            ("beforeunload", _) => return,
             (_, true) => typed.map_or("accepted".to_owned(), |t| format!("accepted with {}", quoted(t))),
+            ("prompt", false) => "dismissed; to answer it, pass dialog_text".to_owned(),
             (_, false) => "dismissed; to accept it, pass dialog: \"accept\"".to_owned(),
         };
-        lock(&self.shared.state).note(format!("the page opened a dialog ({kind}): {message}; it was {done}"));
+        state.note(format!("the page opened a dialog ({kind}): {message}; it was {done}"));
     }
 
     /// Events that only change the state.
@@ -150,58 +155,47 @@ impl PageTask {
                     state.status = status.and_then(|s| u16::try_from(s).ok());
                 }
                 "Inspector.targetCrashed" => {
-                    state.crashed = true;
+                    state.gone.get_or_insert(Gone::Crashed);
                     state.loading = false;
-                    state.note("the page crashed".into());
+                }
+                "Page.windowOpen" => {
+                    let gesture = params["userGesture"].as_bool() == Some(true);
+                    self.options.group.ask(&text("url"), gesture);
                 }
                 "Page.downloadWillBegin" => {
                     let (id, name) = (text("guid"), text("suggestedFilename"));
                     state.loading = false;
-                    if self.options.download_bytes == 0 {
-                        state.note(format!("a download of {} was refused", quoted(&name)));
+                    let kept = self.options.download_bytes > 0;
+                    if !(kept && self.options.group.download(id.clone(), name.clone())) {
+                        let why = if kept { ", since there are too many" } else { "" };
+                        state.note(format!("a download of {} was refused{why}", quoted(&name)));
                         cancel = Some(id);
-                    } else {
-                        state.note(format!("a download of {} began", quoted(&name)));
-                        state.downloads.insert(id, name);
                     }
                 }
-                "Page.downloadProgress" => cancel = self.download(&mut state, params),
                 _ => {}
             }
         }
         if let Some(id) = cancel {
-            self.cdp.post(None, "Browser.cancelDownload", json!({"guid": id})).await;
+            self.cdp.post(None, "Browser.cancelDownload", self.options.group.cancel(&id)).await;
         }
     }
+}
 
-    /// The download to cancel, when it is too large.
-    fn download(&self, state: &mut PageState, params: &Value) -> Option<String> {
-        let id = params["guid"].as_str()?;
-        let size = params["receivedBytes"].as_f64().unwrap_or(0.0);
-        match params["state"].as_str() {
-            Some("completed") => {
-                let name = state.downloads.remove(id)?;
-                state.note(format!(
-                    "the download of {} is complete: {id} in the downloads folder",
-                    quoted(&name)
-                ));
-            }
-            Some("canceled") => {
-                let name = state.downloads.remove(id)?;
-                state.note(format!("the download of {} was cancelled", quoted(&name)));
-            }
-            _ if size > self.options.download_bytes as f64 => {
-                let limit = human(self.options.download_bytes);
-                let name = state.downloads.remove(id)?;
-                state.note(format!(
-                    "the download of {} was stopped: it is larger than {limit}",
-                    quoted(&name)
-                ));
-                return Some(id.to_owned());
-            }
-            _ => {}
-        }
-        None
+/// Sets up a session of a tab or of a part of it, and lets it run.
+pub(super) async fn prepare(cdp: &Cdp, session: &str) {
+    let children = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
+    for (method, params) in [
+        ("Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]})),
+        ("Page.enable", json!({})),
+        ("Network.enable", json!({})),
+        ("Inspector.enable", json!({})),
+        ("DOM.enable", json!({})),
+        // No dialog of the system: it would wait for a person.
+        ("Page.setInterceptFileChooserDialog", json!({"enabled": true})),
+        ("Target.setAutoAttach", children),
+        ("Runtime.runIfWaitingForDebugger", json!({})),
+    ] {
+        cdp.post(Some(session), method, params).await;
     }
 }
 
@@ -213,6 +207,9 @@ fn navigated(state: &mut PageState, frame: &Value) {
     state.url = format!("{}{fragment}", frame["url"].as_str().unwrap_or_default());
     state.documents += 1;
     state.leaving = false;
+    if !state.is_blank() {
+        state.opener = None;
+    }
     state.open.clear();
 }
 
@@ -228,11 +225,14 @@ async fn judge(
     let url = params["request"]["url"].as_str().unwrap_or_default();
     let document =
         params["resourceType"].as_str() == Some("Document") && params["frameId"].as_str() == Some(target);
-    let (page, asked) = {
+    let (page, asked, opener) = {
         let state = lock(&shared.state);
-        (state.url.clone(), state.asked.clone().filter(|_| document))
+        // A blank page belongs to the one that opened it.
+        let opener = state.opener.clone().filter(|_| state.is_blank());
+        (state.url.clone(), state.asked.clone().filter(|_| document), opener)
     };
-    let from: Vec<&str> = std::iter::once(page.as_str()).chain(asked.as_deref()).collect();
+    let from: Vec<&str> =
+        std::iter::once(page.as_str()).chain(asked.as_deref()).chain(opener.as_deref()).collect();
     let request = json!({"requestId": params["requestId"]});
     match guard.refusal(url, &from).await {
         None => {
@@ -247,9 +247,12 @@ async fn judge(
             {
                 let mut state = lock(&shared.state);
                 if document {
-                    state.refused = Some(why.clone());
+                    state.refused = Some((url.to_owned(), why.clone()));
                 }
-                state.note(format!("a request was refused: {why}"));
+                // Of a new tab the lease says this as a whole.
+                if !document || opener.is_none() {
+                    state.note(format!("a request was refused: {why}"));
+                }
             }
             cdp.post(Some(session), "Fetch.failRequest", refused).await;
         }

@@ -1,15 +1,19 @@
 //! One tab of an agent: what its browser reported of it, its elements, and acting on them.
 
 mod act;
+mod drag;
 mod element;
 mod events;
+mod files;
+mod group;
 mod keys;
 mod settle;
 mod state;
 
 pub(crate) use act::{Aim, Button, Drop, Scroll, Typed};
 pub(crate) use element::Ref;
-pub(crate) use state::{DialogAnswer, OpenedTab, PageState};
+pub(crate) use group::{Download, Group, Stage};
+pub(crate) use state::{DialogAnswer, Gone, PageState, quoted};
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,6 +31,8 @@ use super::snapshot::{PageText, Refs};
 const LOAD: Duration = Duration::from_secs(12);
 /// The address of a page without content.
 const EMPTY: &str = "about:blank";
+/// The address of the page that stands for one that could not be loaded.
+const REFUSED: &str = "chrome-error://chromewebdata/";
 
 /// What the event task of a page and the calls on the page share.
 pub(crate) struct PageShared {
@@ -57,20 +63,22 @@ pub(crate) struct PageOptions {
     pub(crate) guard: Arc<Guard>,
     /// Greatest size of a download in bytes; 0: none is kept.
     pub(crate) download_bytes: u64,
+    /// What happens in all tabs of the agent.
+    pub(crate) group: Arc<Group>,
 }
 
 impl Page {
-    /// Takes over a tab that the browser attached to, and lets it run.
-    ///
-    /// # Errors
-    /// When the browser is gone.
+    /// Takes over a tab that the browser attached to, and lets it run. It waits for no reply: until the tab runs, the page that
+    /// opened it may stand still. `opener`: the address of that page.
     pub(crate) async fn attach(
         cdp: Arc<Cdp>,
         session: String,
         target: String,
+        opener: Option<String>,
         options: &PageOptions,
-    ) -> Result<Self, CdpError> {
-        let shared = Arc::new(PageShared { state: Mutex::default(), changed: tokio::sync::Notify::new() });
+    ) -> Self {
+        let state = PageState { opener, ..PageState::default() };
+        let shared = Arc::new(PageShared { state: Mutex::new(state), changed: tokio::sync::Notify::new() });
         let task = events::PageTask {
             cdp: Arc::clone(&cdp),
             session: session.clone(),
@@ -80,29 +88,24 @@ impl Page {
         };
         let events = cdp.events(Some(&session));
         let task = AbortOnDropHandle::new(tokio::spawn(task.run(events)));
-        let page = Self {
-            cdp,
-            session,
-            target,
-            shared,
-            guard: Arc::clone(&options.guard),
-            refs: Refs::default(),
-            last: None,
-            _events: task,
-        };
-        page.call("Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]})).await?;
-        for method in ["Page.enable", "Network.enable", "Inspector.enable", "DOM.enable"] {
-            page.call(method, json!({})).await?;
-        }
-        let children = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
-        page.call("Target.setAutoAttach", children).await?;
-        page.call("Runtime.runIfWaitingForDebugger", json!({})).await?;
-        Ok(page)
+        events::prepare(&cdp, &session).await;
+        let guard = Arc::clone(&options.guard);
+        Self { cdp, session, target, shared, guard, refs: Refs::default(), last: None, _events: task }
     }
 
     /// Calls a method of this tab.
     pub(crate) async fn call(&self, method: &str, params: Value) -> Result<Value, CdpError> {
-        let reply = self.call_raw(method, params).await?;
+        self.call_in(&self.session, method, params).await
+    }
+
+    /// Calls a method of a session of this tab: its own, or that of a frame of another process.
+    pub(crate) async fn call_in(
+        &self,
+        session: &str,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, CdpError> {
+        let reply = self.raw(session, method, params).await?;
         Ok(serde_json::from_str(reply.get()).unwrap_or_default())
     }
 
@@ -111,22 +114,61 @@ impl Page {
     /// # Errors
     /// As [`Self::call`].
     pub(crate) async fn call_raw(&self, method: &str, params: Value) -> Result<Box<RawValue>, CdpError> {
+        self.raw(&self.session, method, params).await
+    }
+
+    async fn raw(&self, session: &str, method: &str, params: Value) -> Result<Box<RawValue>, CdpError> {
         tokio::select! {
             biased;
-            reply = self.cdp.call_raw(Some(&self.session), method, params) => reply,
-            () = self.crashed() => Err(CdpError::Refused("the page has crashed".into())),
+            reply = self.cdp.call_raw(Some(session), method, params) => reply,
+            gone = self.ended() => Err(CdpError::Refused(match gone {
+                Gone::Closed => "the tab was closed".into(),
+                Gone::Crashed => "the page has crashed".into(),
+            })),
         }
     }
 
-    /// Waits until the page's process has crashed.
-    async fn crashed(&self) {
+    /// Waits until the tab is gone.
+    async fn ended(&self) -> Gone {
         loop {
             let changed = self.shared.changed.notified();
-            if lock(&self.shared.state).crashed {
-                return;
+            if let Some(gone) = self.gone() {
+                return gone;
             }
             changed.await;
         }
+    }
+
+    /// Why it is gone; `None`: it is there.
+    pub(crate) fn gone(&self) -> Option<Gone> {
+        lock(&self.shared.state).gone
+    }
+
+    /// The address of its document whose request was refused, and why, when it shows nothing else.
+    pub(crate) fn held(&self) -> Option<(String, String)> {
+        let state = lock(&self.shared.state);
+        state.refused.clone().filter(|_| state.is_blank() || state.is_at(REFUSED))
+    }
+
+    /// Learns where a tab is that went there before it was attached to.
+    pub(crate) async fn locate(&self) {
+        if !self.url().is_empty() {
+            return;
+        }
+        let Ok(tree) = self.call("Page.getFrameTree", json!({})).await else { return };
+        let frame = &tree["frameTree"]["frame"];
+        let url = frame["url"].as_str().unwrap_or_default();
+        self.guard.loads(&self.target, url, true);
+        self.guard.shows(&self.target, url);
+        let mut state = lock(&self.shared.state);
+        if state.url.is_empty() {
+            state.url = format!("{url}{}", frame["urlFragment"].as_str().unwrap_or_default());
+        }
+    }
+
+    /// Brings it before the other tabs of its window: only there it is drawn.
+    pub(crate) async fn bring_to_front(&self) {
+        self.cdp.post(Some(&self.session), "Page.bringToFront", json!({})).await;
     }
 
     /// Where it is.
@@ -136,7 +178,13 @@ impl Page {
 
     /// What happened since the last call, each in one line.
     pub(crate) fn take_notes(&self) -> Vec<String> {
-        let mut notes = std::mem::take(&mut lock(&self.shared.state).notes);
+        let (mut notes, chooser) = {
+            let mut state = lock(&self.shared.state);
+            (std::mem::take(&mut state.notes), state.chooser.take())
+        };
+        if chooser.is_some() {
+            notes.push("the page asks for a file: browser_upload with the same ref gives it one".into());
+        }
         notes.extend(self.guard.take_notes());
         notes
     }
@@ -159,7 +207,14 @@ impl Page {
         // What failed before this says nothing of it.
         self.guard.why(&parsed);
         lock(&self.shared.state).begin(url);
-        let reply = self.call("Page.navigate", json!({"url": url})).await.map_err(|e| e.to_string())?;
+        let reply = match self.call("Page.navigate", json!({"url": url})).await {
+            Ok(reply) => reply,
+            Err(CdpError::Late) => {
+                self.stop_loading().await;
+                return Err("the server did not answer in time".into());
+            }
+            Err(error) => return Err(error.to_string()),
+        };
         if reply["isDownload"].as_bool() == Some(true) {
             return Ok(());
         }
@@ -167,7 +222,10 @@ impl Page {
             Some("net::ERR_ABORTED") => {}
             Some(error) => {
                 let refused = lock(&self.shared.state).refused.take();
-                let why = refused.or_else(|| self.guard.why(&parsed)).unwrap_or_else(|| explain(error));
+                let why = refused
+                    .map(|(_, why)| why)
+                    .or_else(|| self.guard.why(&parsed))
+                    .unwrap_or_else(|| explain(error));
                 return Err(why);
             }
             None => {}

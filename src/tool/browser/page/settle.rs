@@ -16,6 +16,8 @@ const REQUESTS: Duration = Duration::from_secs(2);
 const QUIET: Duration = Duration::from_millis(120);
 /// Longest wait for what the page loads when the mouse comes over an element.
 const HOVER: Duration = Duration::from_millis(500);
+/// Longest wait for a page to take a call.
+const ANSWER: Duration = Duration::from_secs(2);
 /// Longest wait for two frames to be drawn.
 const FRAMES: Duration = Duration::from_secs(1);
 
@@ -27,19 +29,39 @@ impl Page {
             let changed = self.shared.changed.notified();
             {
                 let state = lock(&self.shared.state);
-                if !state.loading && !state.leaving || state.crashed {
+                if !state.loading && !state.leaving || state.gone.is_some() {
                     break;
                 }
             }
             if tokio::time::timeout_at(deadline, changed).await.is_err() {
+                let answers = self.answers().await;
                 let mut state = lock(&self.shared.state);
                 state.loading = false;
                 state.leaving = false;
-                state.note(format!("the page was still loading after {} s", LOAD.as_secs()));
+                state.note(match answers {
+                    true => format!("the page was still loading after {} s", LOAD.as_secs()),
+                    false => format!("no answer came within {} s, and loading was stopped", LOAD.as_secs()),
+                });
                 break;
             }
         }
         self.quiet().await;
+    }
+
+    /// Returns true if the page takes calls. While it waits for the answer to a request for another document it takes none, so
+    /// that is stopped.
+    async fn answers(&self) -> bool {
+        let ask = self.call("Runtime.evaluate", json!({"expression": "0"}));
+        let answers = tokio::time::timeout(ANSWER, ask).await.is_ok();
+        if !answers {
+            self.stop_loading().await;
+        }
+        answers
+    }
+
+    /// Stops loading: the page stays what it is.
+    pub(super) async fn stop_loading(&self) {
+        self.cdp.post(Some(&self.session), "Page.stopLoading", json!({})).await;
     }
 
     /// Waits until the page has dealt with an action: a new document has loaded, or the requests that it made are
@@ -68,7 +90,10 @@ impl Page {
         self.frames(HOVER).await;
         loop {
             let changed = self.shared.changed.notified();
-            let waits = !lock(&self.shared.state).open.is_empty();
+            let waits = {
+                let state = lock(&self.shared.state);
+                !state.open.is_empty() && state.gone.is_none()
+            };
             if !waits || tokio::time::timeout_at(deadline, changed).await.is_err() {
                 return;
             }
@@ -79,11 +104,11 @@ impl Page {
         let deadline = Instant::now() + REQUESTS;
         loop {
             let changed = self.shared.changed.notified();
-            let (open, crashed) = {
+            let (open, gone) = {
                 let state = lock(&self.shared.state);
-                (!state.open.is_empty(), state.crashed)
+                (!state.open.is_empty(), state.gone.is_some())
             };
-            if crashed || Instant::now() >= deadline {
+            if gone || Instant::now() >= deadline {
                 return;
             }
             let wait = if open { deadline } else { (Instant::now() + QUIET).min(deadline) };

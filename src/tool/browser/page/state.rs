@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use serde_json::Value;
+
+use super::EMPTY;
+
 /// Notes that are kept for the next result.
 const NOTES: usize = 20;
 /// Bytes of a page's text in a note.
@@ -30,33 +34,50 @@ pub(crate) struct PageState {
     pub(crate) loading: bool,
     /// Whether a frame of the tab was asked to go elsewhere and has not yet begun to.
     pub(crate) leaving: bool,
-    pub(crate) crashed: bool,
+    /// Why the tab is gone; `None`: it is there.
+    pub(crate) gone: Option<Gone>,
+    /// What the browser would drag, since drags are taken over.
+    pub(crate) dragged: Option<Value>,
+    /// Address of the page that opened the tab, until the tab has a document of its own.
+    pub(crate) opener: Option<String>,
     /// Requests without a reply.
     pub(crate) open: HashSet<String>,
-    /// Tabs that the page opened, which no call has taken over yet.
-    pub(crate) opened: Vec<OpenedTab>,
     /// Frames of other processes: session by frame.
     pub(crate) frames: BTreeMap<String, String>,
-    /// Downloads: suggested name by id.
-    pub(crate) downloads: BTreeMap<String, String>,
     pub(crate) dialog: Option<DialogAnswer>,
-    /// Why the request of the main frame's document was refused.
-    pub(crate) refused: Option<String>,
+    /// Address of the main frame's document whose request was refused, and why.
+    pub(crate) refused: Option<(String, String)>,
+    /// What asked for files last, if nothing has given them.
+    pub(crate) chooser: Option<Chooser>,
     /// What happened since the last result, each in one line.
     pub(crate) notes: Vec<String>,
 }
 
-/// A tab that a page opened.
-#[derive(Clone, Debug)]
-pub(crate) struct OpenedTab {
+/// A field that asks for files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chooser {
+    /// Session of its frame.
     pub(crate) session: String,
-    pub(crate) target: String,
+    pub(crate) node: i64,
+}
+
+/// Why a tab is no longer there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// Its page or the browser closed it.
+    Closed,
+    Crashed,
 }
 
 impl PageState {
     /// True if this is the address of its document.
     pub(crate) fn is_at(&self, address: &str) -> bool {
         self.url == address
+    }
+
+    /// True while no document of an address has been shown.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.url.is_empty() || self.is_at(EMPTY)
     }
 
     /// Starts a navigation by a call.

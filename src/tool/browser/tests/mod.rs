@@ -1,11 +1,15 @@
 //! A real browser on pages of this machine. Where none is installed, the tests say so and pass.
 
+mod dialogs;
+mod drags;
 mod faults;
 mod outlet;
 mod pages;
 mod remote;
 mod site;
 mod story;
+mod tabs;
+mod transfer;
 
 use serde_json::{Value, json};
 
@@ -17,7 +21,7 @@ use site::Site;
 /// The tools over a real browser, and a context to call them in.
 struct World {
     bench: Bench,
-    tools: [&'static dyn Tool; 10],
+    tools: [&'static dyn Tool; 11],
 }
 
 impl World {

@@ -20,6 +20,8 @@ pub(super) struct Site {
     port: u16,
     /// Request lines, in order.
     pub(super) seen: Arc<Mutex<Vec<String>>>,
+    /// Bodies of requests, in order.
+    pub(super) bodies: Arc<Mutex<Vec<String>>>,
 }
 
 impl Site {
@@ -29,14 +31,19 @@ impl Site {
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let pages: Vec<(String, Answer)> = pages.iter().map(|(p, a)| ((*p).to_owned(), a.clone())).collect();
-        let (pages, log) = (Arc::new(pages), Arc::clone(&seen));
+        let bodies = Arc::new(Mutex::new(Vec::new()));
+        let (pages, log, sent) = (Arc::new(pages), Arc::clone(&seen), Arc::clone(&bodies));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let (Ok(stream), pages, log) = (stream, Arc::clone(&pages), Arc::clone(&log)) else { break };
-                std::thread::spawn(move || serve(&stream, &pages, &log));
+                let (Ok(stream), pages, log, sent) =
+                    (stream, Arc::clone(&pages), Arc::clone(&log), Arc::clone(&sent))
+                else {
+                    break;
+                };
+                std::thread::spawn(move || serve(&stream, &pages, &log, &sent));
             }
         });
-        Self { port, seen }
+        Self { port, seen, bodies }
     }
 
     pub(super) fn url(&self, path: &str) -> String {
@@ -53,7 +60,12 @@ pub(super) fn html(body: &str) -> Answer {
     Answer::Html(format!("<!doctype html><title>Test page</title><body>{body}"))
 }
 
-fn serve(mut stream: &TcpStream, pages: &[(String, Answer)], log: &Mutex<Vec<String>>) {
+fn serve(
+    mut stream: &TcpStream,
+    pages: &[(String, Answer)],
+    log: &Mutex<Vec<String>>,
+    sent: &Mutex<Vec<String>>,
+) {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     if reader.read_line(&mut first).is_err() {
@@ -71,6 +83,9 @@ fn serve(mut stream: &TcpStream, pages: &[(String, Answer)], log: &Mutex<Vec<Str
     }
     let mut body = vec![0; length];
     let _ = reader.read_exact(&mut body);
+    if length > 0 {
+        lock(sent).push(String::from_utf8_lossy(&body).into_owned());
+    }
     let path = first.split(' ').nth(1).unwrap_or("/").to_owned();
     lock(log).push(first.trim().to_owned());
     let answer = pages.iter().find(|(p, _)| path == *p || p != "/" && path.starts_with(p.as_str()));

@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Access, ToolInfo, ToolSpec};
 
-use super::{info, lease, on_page, stoppable};
+use super::dialog::{Answer, answer};
+use super::{acted, info, lease, on_page, stoppable};
 use crate::browser::BrowserSettings;
-use crate::browser::page::{Aim, Button, DialogAnswer, Drop, Ref};
+use crate::browser::page::{Aim, Button, Drop, Ref};
 use crate::browser::report::{Extent, report};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
@@ -41,21 +42,14 @@ struct Args {
     #[serde(default)]
     #[schemars(skip)]
     drag_by: Option<[f64; 2]>,
-    /// The answer to a dialog that opens; without one it is dismissed.
+    /// The answer to a dialog that opens; without one an alert is closed, a page is left, and any other is dismissed.
     #[serde(default)]
     #[schemars(skip)]
     dialog: Option<Answer>,
-    /// Typed into a prompt.
+    /// Typed into a prompt, which is accepted.
     #[serde(default)]
     #[schemars(skip)]
     dialog_text: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Answer {
-    Accept,
-    Dismiss,
 }
 
 impl Args {
@@ -77,6 +71,7 @@ impl Args {
         if self.drag_by.is_some_and(|by| self.drag_to.is_some() || by.iter().any(|n| !n.is_finite())) {
             return Err(ToolError::Tell("pass drag_to or drag_by, not both".into()));
         }
+        answer(self.dialog, self.dialog_text.as_deref())?;
         self.inside().map(|_| ())
     }
 }
@@ -107,7 +102,10 @@ impl Tool for Click {
         let args: Args = schema::read(&args)?;
         let mut lease = lease(cx, self.0, false).await?;
         stoppable(cx, async {
-            act(&args, &mut lease).await.map_err(ToolError::Tell)?;
+            let answer = answer(args.dialog, args.dialog_text.as_deref())?;
+            lease.page().map_err(ToolError::Tell)?.answer_dialogs(answer);
+            let done = act(&args, &mut lease).await;
+            acted(done, &mut lease)?;
             report(&mut lease, cx, self.0, "", Extent::Changes).await
         })
         .await?
@@ -117,10 +115,6 @@ impl Tool for Click {
 async fn act(args: &Args, lease: &mut crate::browser::lease::Lease) -> Result<(), String> {
     let inside = args.inside().ok().flatten();
     let page = lease.page()?;
-    page.answer_dialogs(
-        args.dialog
-            .map(|answer| DialogAnswer { accept: answer == Answer::Accept, text: args.dialog_text.clone() }),
-    );
     let element = args.r#ref.as_deref().map(|name| page.element(Ref::parse(name)?)).transpose()?;
     let aim = |inside| match (&element, inside) {
         (Some(element), inside) => Ok(Aim::Element(element.clone(), inside)),

@@ -7,8 +7,9 @@ use serde_json::Value;
 use tiller_protocol::{Access, ToolInfo, ToolSpec};
 
 use super::{info, lease, stoppable};
-use crate::browser::BrowserSettings;
 use crate::browser::report::{Extent, report};
+use crate::browser::{BrowserSettings, download};
+use crate::foreign::framed;
 use crate::output::Spill;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
@@ -48,6 +49,8 @@ impl Tool for Close {
         if !args.all && stoppable(cx, lease.close_tab()).await? {
             return stoppable(cx, report(&mut lease, cx, self.0, "", Extent::Whole)).await?;
         }
+        let mut notes = Vec::new();
+        download::tell(&mut lease, cx, true, &mut notes).await;
         lease.close_all().await;
         let script = lease.recording.script();
         drop(lease);
@@ -64,6 +67,10 @@ impl Tool for Close {
                     text.push_str(&format!(" The Playwright test of it could not be kept: {error}"))
                 }
             }
+        }
+        if !notes.is_empty() {
+            // Names in them are words of pages.
+            text.push_str(&format!("\n{}", framed("the closed pages", &notes.join("\n"), "")));
         }
         Ok(ToolOutput::text(text))
     }

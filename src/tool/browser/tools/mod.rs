@@ -1,14 +1,16 @@
-//! The ten tools, one file each.
+//! The eleven tools, one file each.
 
 mod back;
 mod click;
 mod close;
+mod dialog;
 mod get_images;
 mod navigate;
 mod press;
 mod scroll;
 mod snapshot;
 mod type_text;
+mod upload;
 mod vision;
 
 use std::future::Future;
@@ -23,7 +25,7 @@ use super::lease::Lease;
 use crate::{Tool, ToolCx, ToolError};
 
 /// The tools over one browser configuration. They live as long as the process; the composition root makes them once.
-pub fn tools(settings: BrowserSettings) -> [&'static dyn Tool; 10] {
+pub fn tools(settings: BrowserSettings) -> [&'static dyn Tool; 11] {
     let settings: &'static BrowserSettings = Box::leak(Box::new(settings));
     [
         Box::leak(Box::new(navigate::Navigate(settings))),
@@ -36,6 +38,7 @@ pub fn tools(settings: BrowserSettings) -> [&'static dyn Tool; 10] {
         Box::leak(Box::new(close::Close(settings))),
         Box::leak(Box::new(get_images::GetImages(settings))),
         Box::leak(Box::new(vision::Vision(settings))),
+        Box::leak(Box::new(upload::Upload(settings))),
     ]
 }
 
@@ -79,7 +82,16 @@ async fn lease(
     settings: &BrowserSettings,
     start: bool,
 ) -> Result<OwnedMutexGuard<Lease>, ToolError> {
-    stoppable(cx, cx.state.browser.lease(cx, settings, start)).await?.map_err(ToolError::Tell)
+    let mut lease =
+        stoppable(cx, cx.state.browser.lease(cx, settings, start)).await?.map_err(ToolError::Tell)?;
+    stoppable(cx, lease.ready()).await?;
+    Ok(lease)
+}
+
+/// What an action came to. One that closed its own tab has done what it does: the report tells of the tab.
+fn acted(done: Result<(), String>, lease: &mut Lease) -> Result<(), ToolError> {
+    lease.acts = true;
+    if lease.is_gone() { Ok(()) } else { done.map_err(ToolError::Tell) }
 }
 
 /// Waits for what the browser does, unless the call is stopped.

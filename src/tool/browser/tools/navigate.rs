@@ -57,7 +57,6 @@ impl Tool for Navigate {
         let mut lease = lease(cx, self.0, true).await?;
         stoppable(cx, async {
             let page = lease.page_or_new(cx).await.map_err(ToolError::Tell)?;
-            cx.state.browser.sees(&cx.agent, Some(&page.shared));
             if let Err(why) = page.navigate(url.as_str()).await {
                 return Err(ToolError::Tell(format!("{url} was not opened: {why}")));
             }

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Access, ToolInfo, ToolSpec};
 
-use super::{info, lease, on_page, stoppable};
+use super::dialog::{Answer, answer};
+use super::{acted, info, lease, on_page, stoppable};
 use crate::browser::BrowserSettings;
 use crate::browser::report::{Extent, report};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -21,6 +22,13 @@ struct Args {
     key: String,
     #[serde(default)]
     times: Option<u32>,
+    /// The answer to a dialog that opens, as of browser_click.
+    #[serde(default)]
+    #[schemars(skip)]
+    dialog: Option<Answer>,
+    #[serde(default)]
+    #[schemars(skip)]
+    dialog_text: Option<String>,
 }
 
 /// Greatest number of presses of one call.
@@ -41,7 +49,8 @@ impl Tool for Press {
     }
 
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
-        schema::read::<Args>(args)?;
+        let args: Args = schema::read(args)?;
+        answer(args.dialog, args.dialog_text.as_deref())?;
         on_page(cx)
     }
 
@@ -50,9 +59,15 @@ impl Tool for Press {
         let mut lease = lease(cx, self.0, false).await?;
         stoppable(cx, async {
             let page = lease.page().map_err(ToolError::Tell)?;
+            page.answer_dialogs(answer(args.dialog, args.dialog_text.as_deref())?);
+            let mut done = Ok(());
             for _ in 0..args.times.unwrap_or(1).clamp(1, TIMES) {
-                page.press(&args.key).await.map_err(ToolError::Tell)?;
+                done = page.press(&args.key).await;
+                if done.is_err() {
+                    break;
+                }
             }
+            acted(done, &mut lease)?;
             lease.recording.press(&args.key);
             report(&mut lease, cx, self.0, "", Extent::Changes).await
         })

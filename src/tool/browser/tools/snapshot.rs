@@ -20,12 +20,18 @@ struct Args {
     /// Only what changed since the last one
     #[serde(default)]
     changes: bool,
+    /// Goes to this tab
+    #[serde(default)]
+    tab: Option<u32>,
 }
 
 #[async_trait]
 impl Tool for Snapshot {
     fn info(&self) -> ToolInfo {
-        info("browser_snapshot", &["snapshot"], |_| "snapshot".into())
+        info("browser_snapshot", &["snapshot"], |args| match args["tab"].as_u64() {
+            Some(tab) => format!("tab {tab}"),
+            None => "snapshot".into(),
+        })
     }
 
     fn seldom(&self) -> bool {
@@ -46,6 +52,12 @@ impl Tool for Snapshot {
         let args: Args = schema::read(&args)?;
         let mut lease = lease(cx, self.0, false).await?;
         let extent = if args.changes { Extent::Changes } else { Extent::Whole };
-        stoppable(cx, report(&mut lease, cx, self.0, "", extent)).await?
+        stoppable(cx, async {
+            if let Some(tab) = args.tab {
+                lease.switch(tab).await.map_err(ToolError::Tell)?;
+            }
+            report(&mut lease, cx, self.0, "", extent).await
+        })
+        .await?
     }
 }

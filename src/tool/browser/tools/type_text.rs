@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tiller_protocol::{Access, ToolInfo, ToolSpec};
 
-use super::{info, lease, on_page, stoppable};
+use super::dialog::{Answer, answer};
+use super::{acted, info, lease, on_page, stoppable};
 use crate::browser::BrowserSettings;
 use crate::browser::page::{Ref, Typed};
 use crate::browser::report::{Extent, report};
@@ -27,6 +28,13 @@ struct Args {
     /// Press Enter afterwards
     #[serde(default)]
     submit: bool,
+    /// The answer to a dialog that opens, as of browser_click.
+    #[serde(default)]
+    #[schemars(skip)]
+    dialog: Option<Answer>,
+    #[serde(default)]
+    #[schemars(skip)]
+    dialog_text: Option<String>,
 }
 
 #[async_trait]
@@ -45,6 +53,7 @@ impl Tool for Type {
         let args: Args = schema::read(args)?;
         Ref::parse(&args.r#ref).map_err(ToolError::Tell)?;
         no_masks(&args.text)?;
+        answer(args.dialog, args.dialog_text.as_deref())?;
         on_page(cx)
     }
 
@@ -52,7 +61,10 @@ impl Tool for Type {
         let args: Args = schema::read(&args)?;
         let mut lease = lease(cx, self.0, false).await?;
         stoppable(cx, async {
-            act(&args, &mut lease).await.map_err(ToolError::Tell)?;
+            let answer = answer(args.dialog, args.dialog_text.as_deref())?;
+            lease.page().map_err(ToolError::Tell)?.answer_dialogs(answer);
+            let done = act(&args, &mut lease).await;
+            acted(done, &mut lease)?;
             report(&mut lease, cx, self.0, "", Extent::Changes).await
         })
         .await?

@@ -17,7 +17,7 @@ use crate::shell::processes::proc_fs;
 /// The kinds: each is a word of the folder's name.
 const KINDS: &[&str] = &[
     "browser", "careful", "code", "document", "draw", "meet", "pack", "plugin", "probe", "sandbox",
-    "scratch", "sh", "skill", "tmp", "try",
+    "scratch", "sh", "skill", "tmp", "try", "upload",
 ];
 /// Entries of the temporary folder that are looked at.
 const MOST: usize = 20_000;
