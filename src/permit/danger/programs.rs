@@ -12,7 +12,7 @@ use tiller_shell::{Part, Word};
 fn only_shows(base: &str, args: &[Word]) -> bool {
     let is = |w: &Word, all: &[&str]| w.plain() && all.contains(&w.text.as_str());
     match args {
-        [] => matches!(base, "mount" | "hostnamectl" | "timedatectl" | "swapon"),
+        [] => matches!(base, "mount" | "hostnamectl" | "timedatectl"),
         [word] if base == "sysctl" => is(word, &["-a"]),
         [word] if base == "gpg" => is(word, &["--version"]),
         [word] if base == "hostnamectl" => is(word, &["status"]),

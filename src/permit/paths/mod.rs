@@ -168,21 +168,30 @@ impl Roots {
     }
 
     /// The folders in which the parts of a command run if each of its changes of folder works, apart from those that are known only
-    /// when it runs. For what the sandbox holds wherever it runs.
+    /// when it runs. For what the sandbox holds wherever it runs. Empty when there are too many.
     pub fn likely_folders(&self, analysis: &Analysis, start: &Path) -> Vec<PathBuf> {
         let mut known = vec![normal(start)];
-        // In a group a change ends with the group.
-        let may_end = analysis.raw.contains('(');
+        let mut current = known.clone();
+        // In a group, a pipeline and the background a change ends with it.
+        let plain =
+            ["&&", "||", ">&", "&>"].iter().fold(analysis.raw.clone(), |raw, sign| raw.replace(sign, " "));
+        let may_end = plain.contains(['(', '|', '&']);
         for to in analysis.folders.iter().flatten() {
-            let from = if may_end { known.clone() } else { known.last().cloned().into_iter().collect() };
+            let from = if may_end { &known } else { &current };
             let word = Word {
                 text: to.trim_start_matches('~').to_owned(),
                 tilde: to.starts_with('~'),
                 ..Word::default()
             };
-            known.extend(self.candidates(&word, &from).unwrap_or_default());
-            known.dedup();
-            known.truncate(64);
+            current = self.candidates(&word, from).unwrap_or_default();
+            for folder in &current {
+                if !known.contains(folder) {
+                    known.push(folder.clone());
+                }
+            }
+            if known.len() > 64 {
+                return vec![];
+            }
         }
         known
     }

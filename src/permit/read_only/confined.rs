@@ -145,7 +145,7 @@ const LOOKERS: &[Looker] = &[
     // The system.
     looker(&["w", "who", "locale", "getconf", "whereis", "vmstat", "lsblk", "lscpu"], &[], &[]),
     // Without a dash, `e` shows environments.
-    looker(&["ps"], PS, &["e", "ew", "eww"]),
+    looker(&["ps"], PS, &[]),
     looker(&["lsof", "ss", "netstat"], &[], &["-K", "--kill"]),
     looker(&["top"], &["-b", "-bn1", "-bn"], &[]),
     looker(
@@ -168,7 +168,7 @@ const LOOKERS: &[Looker] = &[
     looker(&["dpkg"], &["-l", "-L", "-s", "-S", "--list", "--listfiles", "--status", "--search"], &[]),
     looker(&["dpkg-query", "apt-cache"], &[], &[]),
     looker(&["apt"], &["list", "show", "policy"], &[]),
-    looker(&["rpm"], &["-q", "-qa", "-qi", "-ql", "-qf"], &["-i", "-e", "-U"]),
+    looker(&["rpm"], &["-q", "-qa", "-qi", "-ql", "-qf"], &["-e", "-U"]),
     // Tools of languages.
     looker(&["rustc"], &["-vV"], &["-o", "--emit"]),
     looker(&["java"], &["-version", "--version"], &[]),
@@ -219,7 +219,9 @@ fn looks(looker: &Looker, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> 
     let is_setting = |w: &Word| matches!(w.text.as_str(), "pipefail" | "errexit" | "nounset" | "xtrace");
     match looker.names {
         ["set"] if !rest.iter().all(is_setting) => return false,
-        ["ulimit"] if !rest.is_empty() => return false,
+        ["ulimit"] | ["ruby", ..] if !rest.is_empty() => return false,
+        ["ip"] if !rest.iter().all(shows_links) => return false,
+        ["ps"] if rest.iter().any(shows_environments) => return false,
         _ => {}
     }
     let begins = looker.first.is_empty()
@@ -227,6 +229,20 @@ fn looks(looker: &Looker, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> 
             && looker.first.contains(&first)
             && (args.is_empty() || !first.is_empty());
     begins && args.iter().all(|word| is_harmless(word, looker, roots, folders))
+}
+
+/// Words behind the object of `ip` that only show.
+fn shows_links(word: &Word) -> bool {
+    let t = word.text.as_str();
+    // The name of a device stands behind `dev` or `show`; none is a shortened verb.
+    matches!(t, "show" | "list" | "ls" | "dev" | "lo")
+        || t.len() > 3 && t.bytes().any(|b| b.is_ascii_digit()) && !t.contains(['/', '.', ':'])
+}
+
+/// `ps ax e`: words without a dash whose letters ask for environments.
+fn shows_environments(word: &Word) -> bool {
+    let t = word.text.as_str();
+    t.contains('e') && t.len() <= 5 && t.bytes().all(|b| b.is_ascii_lowercase())
 }
 
 fn is_harmless(word: &Word, looker: &Looker, roots: &Roots, folders: &[PathBuf]) -> bool {
@@ -237,7 +253,8 @@ fn is_harmless(word: &Word, looker: &Looker, roots: &Roots, folders: &[PathBuf])
         (None, _) => t == *no,
         _ => t.starts_with(no),
     });
-    if refused || word.dynamic || word.tilde {
+    // `nm @file`: a file of options.
+    if refused || word.dynamic || word.tilde || t.starts_with('@') {
         return false;
     }
     if !t.starts_with('-') {
@@ -245,7 +262,7 @@ fn is_harmless(word: &Word, looker: &Looker, roots: &Roots, folders: &[PathBuf])
     }
     // The value of a letter stands behind it: `-f/etc/shadow`.
     let value = letters.and_then(|rest| rest.get(1..)).unwrap_or_default();
-    word.plain() && safe_value(t) && !value.starts_with(['/', '~']) && !value.split('/').any(|c| c == "..")
+    word.plain() && safe_value(t) && !value.contains(['/', '~']) && !value.split('/').any(|c| c == "..")
 }
 
 fn rest_fits(row: &Row, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {

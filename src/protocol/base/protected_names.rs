@@ -241,9 +241,9 @@ pub const FILES: &[&str] = &[
     ".config/rclone/rclone.conf",
 ];
 
-/// Files that agents read as instructions, at any depth, in lower case: what is written there counts as the person's words in
-/// later sessions; and those of [`COMMITS`]. File tools write one after the person has agreed to it; what a sandboxed command writes of one is judged as
-/// a protected name is.
+/// Files that agents read as instructions, at any depth, in lower case, and those of [`COMMITS`]: what is written there counts as the
+/// person's words in later sessions. File tools write one after the person has agreed to it; what a sandboxed command writes of
+/// one is judged as a protected name is.
 pub const INSTRUCTIONS: &[&str] = &[
     "agents.md",
     "agents.override.md",

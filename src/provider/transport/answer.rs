@@ -160,7 +160,9 @@ pub(crate) fn title(text: &str) -> Option<String> {
 /// The text of the first element of this name, which is in lower case.
 pub(crate) fn element(text: &str, name: &str) -> Option<String> {
     let low = text.to_ascii_lowercase();
-    let at = low.find(&format!("<{name}"))?;
+    let begin = format!("<{name}");
+    let ends = |at: usize| low[at + begin.len()..].starts_with(['>', '/', ' ', '\t', '\n', '\r']);
+    let at = low.match_indices(&begin).map(|(at, _)| at).find(|at| ends(*at))?;
     let from = at + text[at..].find('>')? + 1;
     let title = fault::clip(text[from..from + text[from..].find('<')?].trim());
     (!title.is_empty()).then_some(title)

@@ -301,8 +301,8 @@ fn words(body: &[u8]) -> ServerMessage {
         other => other.to_string(),
     });
     // A status in words, with the reason beside it.
-    let reasons = ["message", "error_description"].into_iter().find_map(|name| value.get(name));
-    let beside = reasons.and_then(Value::as_str).filter(|_| error.is_string());
+    let reason = ["message", "error_description"].into_iter().find_map(|name| value.get(name)?.as_str());
+    let beside = reason.filter(|_| error.is_string());
     let text = beside.map_or(text.clone(), |reason| format!("{text}: {reason}"));
     let mut code = String::new();
     for key in ["type", "code", "status"] {
@@ -318,8 +318,7 @@ fn words(body: &[u8]) -> ServerMessage {
     let mut text = text;
     if let Some(raw) = raw {
         code.push_str(raw);
-        let inner = serde_json::from_str::<Value>(raw).ok().and_then(|inner| message(&inner));
-        let inner = inner.unwrap_or_else(|| raw.trim().to_owned());
+        let inner = words(raw.as_bytes()).text;
         if !inner.is_empty() && !text.contains(&inner) {
             text = format!("{text}: {inner}");
         }

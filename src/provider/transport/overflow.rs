@@ -175,6 +175,10 @@ const OTHER_UNITS: &[&str] = &[" + ", " > ", " char", " byte", " message", " req
 /// The window that the text of a refusal names, in tokens.
 pub fn window(text: &str) -> Option<u64> {
     let text = text.to_lowercase();
+    // A limit that passes with time is no window.
+    if ["(tpm)", "per min", "per day", "per hour", "rate limit"].iter().any(|words| text.contains(words)) {
+        return None;
+    }
     let named = |(number, before, behind): (u64, &str, &str)| {
         let other = OTHER_UNITS.iter().any(|words| behind.starts_with(words));
         // Behind a limit, a number in brackets may be a code.
@@ -427,6 +431,12 @@ mod tests {
     fn an_overflow_is_known_however_a_server_words_it() {
         let unknown = OVERFLOWS.iter().filter(|(code, text, _)| !is_overflow(code, text));
         let misread = OVERFLOWS.iter().filter(|(_, text, size)| window(text) != *size);
+        for passing in [
+            "Request too large for model x on tokens per minute (TPM): Limit 6000, Requested 7000",
+            "Rate limit of 40000 tokens per min reached",
+        ] {
+            assert_eq!(window(passing), None, "{passing}");
+        }
         let wrong: Vec<_> = unknown.chain(misread).map(|(_, text, _)| (text, window(text))).collect();
         assert!(wrong.is_empty(), "{wrong:#?}");
         let wrong: Vec<_> = OTHERS.iter().filter(|(code, text)| is_overflow(code, text)).collect();
