@@ -19,7 +19,7 @@ use crate::app::{RuleFlags, Running, Setup, Start, child_env, definitions};
 use crate::commands::args::Workflow;
 use crate::commands::exec::ends::was_refused;
 use crate::commands::exec::prepare::check_model;
-use crate::commands::exec::stop::Stop;
+use crate::commands::exec::stop::{self, Stop};
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
@@ -118,6 +118,7 @@ fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit,
     let mut refused = false;
     let exit = engine.block_on(async {
         let mut stop = Stop::listen()?;
+        stop::heed(&engine)?;
         send(1, CommandBody::Agent(AgentCommand::Workflow { name }))?;
         let ended = tokio::select! {
             ended = follow(&mut events, json, &mut refused) => Some(ended?),

@@ -71,6 +71,10 @@ impl WorkflowSourceStep {
 
 /// Where a key stands in a part of a file: the word, perhaps in quotes, before a colon or an equals sign.
 fn position(text: &str, key: &str) -> Option<usize> {
+    // An empty key is found everywhere.
+    if key.is_empty() {
+        return None;
+    }
     let word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_key = |at: &usize| {
         let after = text[at + key.len()..].trim_start_matches(['"', '\'', ' ', '\t']);

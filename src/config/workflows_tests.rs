@@ -47,3 +47,37 @@ fn files_are_known_by_their_names() {
     let of = ["a/ship.toml", "ship.yaml", "ship.yml", "ship.md", ".toml", "ship"].map(stem);
     assert_eq!(of, [Some("ship"), Some("ship"), Some("ship"), None, None, None]);
 }
+
+/// The places are looked for in the text: any key ends the search, and stands within its step.
+#[test]
+fn keys_of_any_text_have_a_place_in_their_step() {
+    for key in [
+        "", " ", "\"", "'", "a\"b", "it's", ":", "a:b", "=", "\\", "ä", "日本", "e\u{301}", "goal", "goal\"",
+        "\n", "\u{feff}",
+    ] {
+        let quoted = json!(key).to_string();
+        for (file, text) in [
+            (
+                "a.yaml",
+                format!(
+                    "steps:\n  - id: a\n  - {quoted}: 1\n    xgoal: g\n    review: {{{quoted}: 2}}\n  - id: z\n"
+                ),
+            ),
+            (
+                "a.toml",
+                format!(
+                    "[[steps]]\nid = \"a\"\n[[steps]]\n{quoted} = 1\nxgoal = \"g\"\nreview = {{ {quoted} = 2 }}\n[[steps]]\nid = \"z\"\n"
+                ),
+            ),
+        ] {
+            let read = read(file, &text).unwrap_or_else(|why| panic!("{key:?}: {why}: {text}"));
+            let step = &read.steps[1];
+            assert_eq!((&step.value[key], &step.value["review"][key]), (&json!(1), &json!(2)), "{text}");
+            for (name, at) in &step.keys {
+                assert!(*at >= step.at && *at < read.steps[2].at, "{file} {name:?}: {at:?}: {text}");
+            }
+            let at = step.keys[key];
+            assert!((step.at.0..=step.at.0 + 1).contains(&at.0), "{file} {key:?}: {at:?}: {text}");
+        }
+    }
+}

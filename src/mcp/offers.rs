@@ -45,7 +45,7 @@ pub(crate) struct Offers {
     hash: String,
     file: KeptFile,
     lists: Mutex<Lists>,
-    /// What was left out of the lists as they were read last, in sentences without a full stop.
+    /// The parts that were left out of the lists as they were read last, in sentences without a full stop.
     left: Mutex<Vec<String>>,
     /// How often they were read by this process.
     readings: watch::Sender<u32>,
@@ -79,7 +79,7 @@ impl Offers {
         lock(&self.lists).clone()
     }
 
-    /// What was left out of them.
+    /// The parts that were left out of them.
     pub(crate) fn left_out(&self) -> Vec<String> {
         lock(&self.left).clone()
     }

@@ -19,6 +19,7 @@ use tiller_provider::registry::Local;
 use tiller_store::{MadeBy, Store};
 use tiller_tool::Workspace;
 use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
 
 use crate::app::process::temporary;
 use crate::app::settings::{self, SharedSettings};
@@ -411,6 +412,11 @@ impl Running {
     /// Runs a future on the engine's threads.
     pub fn block_on<T>(&self, f: impl Future<Output = T>) -> T {
         self.runtime.block_on(f)
+    }
+
+    /// Cancelled, it has the end wait for no hooks of changed files.
+    pub fn hurry(&self) -> CancellationToken {
+        self.engine.hurry()
     }
 
     /// Saves, ends all children, and stops. Returns notices about what could not be saved and no event

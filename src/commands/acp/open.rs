@@ -21,6 +21,7 @@ use crate::app::definitions::mcp::McpSetup;
 use crate::app::{Running, Setup, Start};
 use crate::commands::args::Common;
 use crate::commands::exec::prepare::{check_model, holder};
+use crate::commands::exec::stop;
 use tiller_rpc::Error;
 
 /// The number of the first command.
@@ -90,6 +91,7 @@ pub(super) fn start(
             format!("the MCP server {name} of the client is left out: your settings have one of this name");
         Notice::new(NoticeKind::Config, text)
     }));
+    engine.block_on(async { stop::heed(&engine) })?;
     let snapshot = engine.block_on(look(&handle, &mut events, &mut notices));
     // Dropping it ends the engine, also when the session cannot be continued.
     let engine = OwnedEngine(Some(engine));

@@ -81,6 +81,7 @@ pub(crate) fn run(mut setup: Setup, exec: &Exec, role: Option<&Definition>) -> R
     let (handle, session) = (engine.handle(), engine.session());
     let id = exec.session.as_ref().map_or_else(String::new, |id| format!(" {id}"));
     let exit = engine.block_on(async {
+        stop::heed(&engine)?;
         let follow = Follow {
             handle,
             message,

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tiller_protocol::{Notice, NoticeKind};
 
+use crate::app::Running;
+
 /// Ctrl-C, TERM and HUP: they stop the turn, not the process.
 pub(crate) struct Stop {
     signals: [tokio::signal::unix::Signal; 3],
@@ -11,6 +13,17 @@ pub(crate) struct Stop {
     times: u32,
     /// When waiting for agents ends.
     until: Option<tokio::time::Instant>,
+}
+
+/// From now on a signal has an engine end without waiting for hooks of changed files, also while it is ending. For callers that
+/// listen for signals themselves. Runs on the engine's threads.
+pub(crate) fn heed(engine: &Running) -> Result<(), Notice> {
+    let (mut stop, hurry) = (Stop::listen()?, engine.hurry());
+    tokio::spawn(async move {
+        stop.next().await;
+        hurry.cancel();
+    });
+    Ok(())
 }
 
 /// Maximum time from the first stop to the end, including the end of tools.

@@ -12,6 +12,7 @@ use tiller_protocol::{Command, CommandBody, CommandId, Notice, Profile, SessionI
 use tiller_store::{MadeBy, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Bus, EngineHandle};
 use crate::context::part::ContextPart;
@@ -66,6 +67,8 @@ pub struct Engine {
     rules: Arc<RuleWrites>,
     /// How long its end may take.
     last: Duration,
+    /// Its end waits for no hooks of changed files.
+    hurry: CancellationToken,
 }
 
 impl Engine {
@@ -177,12 +180,13 @@ impl Engine {
         let session = core.session.id;
         let rules = Arc::clone(core.services.permit.writes());
         let closing = Closing(Arc::clone(&core.bus));
+        let hurry = core.lifecycle.hurry.clone();
         let task = tokio::spawn(async move {
             let _closing = closing;
             core.run(commands, inbox).await;
         });
         let last = if for_hooks { LAST + CHANGED } else { LAST };
-        Ok((Self { handle, task, session, rules, last }, events))
+        Ok((Self { handle, task, session, rules, last, hurry }, events))
     }
 
     /// A handle for clients.
@@ -193,6 +197,11 @@ impl Engine {
     /// The session that it began with.
     pub fn session(&self) -> SessionId {
         self.session
+    }
+
+    /// Cancelled, it has the end wait for no hooks of changed files.
+    pub fn hurry(&self) -> CancellationToken {
+        self.hurry.clone()
     }
 
     /// Stops it at once, for tests of what a crash leaves behind.

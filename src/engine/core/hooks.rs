@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tiller_hooks::{HookAnswer, HookScene, Hooks};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    AgentId, AskBody, CommandId, EventBody, FileChange, HookEvent, Notice, NoticeKind, Part, SessionId,
+    AgentId, AskBody, CommandId, EventBody, FileChange, HookEvent, Notice, NoticeKind, Part, SessionId, Who,
 };
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -146,7 +146,8 @@ pub(crate) fn asked(core: &mut Core, agent: &AgentId, body: &AskBody) {
     fire(core, HookEvent::Notification, json!({ "kind": "question", "message": message }));
 }
 
-/// Files were changed. Changes during a run, and shortly after it, run no hook.
+/// Files were changed. Changes during a run, and shortly after it, run no hook: they may be its own. Where the watcher is
+/// there for hooks alone, those by agents are kept for the next run, or for the end.
 pub(crate) fn files_changed(core: &mut Core, changes: &[FileChange]) {
     let Some(job) = job(core, HookEvent::FileChanged) else { return };
     if !core.services.hooks.follows(changes.iter().map(|c| c.path.as_str())) {
@@ -154,16 +155,46 @@ pub(crate) fn files_changed(core: &mut Core, changes: &[FileChange]) {
     }
     let busy: Arc<AtomicBool> = Arc::clone(&core.watching.hook_busy);
     if busy.swap(true, Ordering::AcqRel) {
-        return;
+        return keep_missed(core, changes);
     }
-    let changes = serde_json::to_value(&changes[..changes.len().min(CHANGES)]).unwrap_or_default();
+    let mut all = std::mem::take(&mut core.watching.hook_missed);
+    all.extend_from_slice(changes);
+    let about = changes_of(&all);
     let at_work = Arc::clone(&core.watching.hook_run).try_lock_owned().ok();
     core.spawn(async move {
         let _free = Free(busy);
-        drop(job.run(json!({ "changes": changes })).await);
+        drop(job.run(about).await);
         drop(at_work);
         tokio::time::sleep(OWN_CHANGES).await;
     });
+}
+
+fn changes_of(changes: &[FileChange]) -> Value {
+    json!({ "changes": &changes[..changes.len().min(CHANGES)] })
+}
+
+/// Keeps the changes by agents that came during a run, the last one of each file.
+fn keep_missed(core: &mut Core, changes: &[FileChange]) {
+    if !core.watching.writes.is_for_hooks() {
+        return;
+    }
+    for change in changes {
+        let by_agent = matches!(change.who, Who::Agent { .. } | Who::Shell { .. });
+        if by_agent && core.services.hooks.follows(std::iter::once(change.path.as_str())) {
+            let missed = &mut core.watching.hook_missed;
+            missed.retain(|kept| kept.path != change.path);
+            if missed.len() < CHANGES {
+                missed.push(change.clone());
+            }
+        }
+    }
+}
+
+/// The run for changes that no run has had, at the end; `None`: there are none.
+pub(crate) fn last_run(core: &mut Core) -> Option<impl Future<Output = ()> + use<>> {
+    let missed = std::mem::take(&mut core.watching.hook_missed);
+    let job = job(core, HookEvent::FileChanged).filter(|_| !missed.is_empty())?;
+    Some(async move { drop(job.run(changes_of(&missed)).await) })
 }
 
 /// Lets the next changes run hooks when it is dropped.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use tiller_protocol::SandboxState;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::EventScope;
@@ -17,6 +18,8 @@ pub(crate) struct Lifecycle {
     pub(crate) quitting: Option<EventScope>,
     pub(crate) quit_presses: u32,
     pub(crate) stop: bool,
+    /// The end waits for no hooks of changed files.
+    pub(crate) hurry: CancellationToken,
     /// What confines commands, once the self-test has ended. Only the main agent's engine has it.
     pub(crate) sandbox: Option<SandboxState>,
     /// What is to be done after the present report.

@@ -10,6 +10,7 @@ use crate::files::{record, restore};
 use crate::prompts::msg::PromptMsg;
 use crate::prompts::{shell_line, titles};
 use crate::session::open;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_protocol::CommandId;
@@ -41,7 +42,7 @@ const RESTORES: Duration = Duration::from_secs(30);
 const AGENTS: Duration = Duration::from_secs(5);
 /// Time limit for rules of answers: another process may hold their file.
 const RULES: Duration = Duration::from_millis(1500);
-/// Time limit for the hooks of what changed last.
+/// Time limit for seeing what changed last, and for its hooks.
 pub(crate) const CHANGED: Duration = Duration::from_secs(60);
 /// Time limit for child processes.
 const CHILDREN: Duration = Duration::from_secs(3);
@@ -160,16 +161,38 @@ impl Core {
     }
 
     /// Reports what changed last, and waits for its hooks, where files are watched for them alone: without a screen the run
-    /// is over before a change had its quiet time.
+    /// is over before a change had its quiet time. Ends at once when the run is stopped.
     async fn last_changes(&mut self, inbox: &mut mpsc::Receiver<Msg>) {
+        let hurry = self.lifecycle.hurry.clone();
+        tokio::select! {
+            biased;
+            () = hurry.cancelled() => {}
+            ended = tokio::time::timeout(CHANGED, self.last_hooks(inbox)) => if ended.is_err() {
+                tracing::warn!("the hooks of file-changed took too long");
+            }
+        }
+    }
+
+    async fn last_hooks(&mut self, inbox: &mut mpsc::Receiver<Msg>) {
         let settled = self.watching.writes.settled();
-        let Some(mut settled) = settled.filter(|_| self.identity.owns_session()) else { return };
+        let Some(settled) = settled.filter(|_| self.identity.owns_session()) else { return };
+        self.reports_until(inbox, settled).await;
+        let at_work = Arc::clone(&self.watching.hook_run).lock_owned();
+        self.reports_until(inbox, at_work).await;
+        if let Some(run) = hooks::last_run(self) {
+            run.await;
+        }
+    }
+
+    /// Handles reports until `over` ends, and those that were there by then.
+    async fn reports_until(&mut self, inbox: &mut mpsc::Receiver<Msg>, over: impl Future) {
+        let mut over = std::pin::pin!(over);
         let mut last = false;
         while !last {
             let msg = tokio::select! {
                 biased;
                 Some(msg) = inbox.recv() => Some(msg),
-                _ = &mut settled => None,
+                _ = &mut over => None,
             };
             last = msg.is_none();
             for msg in msg.into_iter().chain(std::iter::from_fn(|| inbox.try_recv().ok())) {
@@ -178,9 +201,6 @@ impl Core {
                     msg => self.last_msg(msg),
                 }
             }
-        }
-        if tokio::time::timeout(CHANGED, self.watching.hook_run.lock()).await.is_err() {
-            tracing::warn!("the hooks of file-changed took too long");
         }
     }
 

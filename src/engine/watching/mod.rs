@@ -67,9 +67,13 @@ impl Writes {
         texts.iter().for_each(|(path, text)| watcher.known(path, text));
     }
 
+    pub(crate) fn is_for_hooks(&self) -> bool {
+        self.watcher.as_ref().is_some_and(|watcher| watcher.is_for_hooks())
+    }
+
     /// Ends when what changed before is reported; `None`: the watcher is not there for hooks.
     pub(crate) fn settled(&self) -> Option<tokio::task::JoinHandle<()>> {
-        let watcher = self.watcher.clone().filter(|watcher| watcher.is_for_hooks())?;
+        let watcher = self.watcher.clone().filter(|_| self.is_for_hooks())?;
         Some(tokio::task::spawn_blocking(move || watcher.settle()))
     }
 
@@ -111,6 +115,8 @@ pub(crate) struct Watching {
     pub(crate) feed: VecDeque<FileChange>,
     /// Hooks for changed files are at work, or were just now.
     pub(crate) hook_busy: Arc<AtomicBool>,
+    /// Changes by agents that came meanwhile, for the next run.
+    pub(crate) hook_missed: Vec<FileChange>,
     /// Locked while they are at work.
     pub(crate) hook_run: Arc<tokio::sync::Mutex<()>>,
 }

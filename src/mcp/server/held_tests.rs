@@ -136,7 +136,7 @@ async fn a_yes_covers_the_tools_that_were_shown_and_no_others() {
     later.end().await;
 }
 
-/// What a program prints when it fails reaches a model inside the mark for text of others.
+/// The output of a program that fails reaches a model inside the mark for text of others.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_standard_error_of_a_failed_server_is_marked() {
     let Some(rig) = rig() else { return };

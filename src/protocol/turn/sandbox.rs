@@ -106,7 +106,7 @@ impl SandboxState {
         self.tmp.as_deref().filter(|_| self.mounts() && self.main.is_none())
     }
 
-    /// Whether commands are confined by mounts.
+    /// True when commands are confined by mounts.
     pub fn mounts(&self) -> bool {
         self.method.as_deref().is_some_and(|method| method.contains("bubblewrap"))
     }

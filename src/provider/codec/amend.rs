@@ -285,7 +285,7 @@ impl Amendments {
             return None;
         }
         self.part(request, &said, asked, images).or_else(|| {
-            // What no published format has is the first to go where a refusal names nothing.
+            // A field of no published format is the first to go where a refusal names nothing.
             let doubtful = sent.contains(&PROGRESS) && has(&said, VAGUE);
             let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
             (doubtful && doubted.insert(model.to_owned())).then_some(PROGRESS)

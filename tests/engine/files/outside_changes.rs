@@ -25,9 +25,15 @@ pub(crate) struct Scripted {
     /// Its answer to the next query.
     outside: Mutex<Option<StaleFiles>>,
     known: Mutex<Vec<String>>,
+    for_hooks: bool,
 }
 
 impl Scripted {
+    /// One that is there for hooks alone.
+    pub(crate) fn for_hooks() -> Self {
+        Self { for_hooks: true, ..Self::default() }
+    }
+
     fn sees(&self, seen: WatchReport) {
         assert!(lock(&self.sink).as_ref().unwrap()(seen));
     }
@@ -39,7 +45,12 @@ impl Scripted {
 
     /// Reports that a command of this agent's changed these files.
     pub(crate) fn sees_of<const N: usize>(&self, agent: &AgentId, paths: [&str; N]) {
-        let changes = paths.map(|path| change(path, Who::Shell { agent: agent.clone() })).into();
+        self.sees_by(&Who::Shell { agent: agent.clone() }, paths);
+    }
+
+    /// Reports that these files were changed.
+    pub(crate) fn sees_by<const N: usize>(&self, who: &Who, paths: [&str; N]) {
+        let changes = paths.map(|path| change(path, who.clone())).into();
         self.sees(WatchReport { changes, ..WatchReport::default() });
     }
 
@@ -51,6 +62,9 @@ impl Scripted {
 impl Watcher for Scripted {
     fn start(&self, sink: WatchSink) {
         *lock(&self.sink) = Some(sink);
+    }
+    fn is_for_hooks(&self) -> bool {
+        self.for_hooks
     }
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {
         self.say(format!("{agent} writing {}", paths[0].file_name().unwrap().display()));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tiller_protocol::command::ContextCommand;
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{AgentState, CommandBody, HookEvent, NoticeKind};
+use tiller_protocol::{AgentState, CommandBody, HookEvent, NoticeKind, Who};
 
 use crate::agents::delegation::{agent, delegate, first, result, state};
 use crate::files::outside_changes::Scripted;
@@ -203,4 +203,38 @@ async fn changed_files_run_their_hooks_once() {
     assert_eq!(place.read("runs"), "x\n");
     assert_eq!(rows.rows().iter().filter(|r| r.event == HookEvent::FileChanged).count(), 1);
     rig.quit().await;
+}
+
+/// Where files are watched for hooks alone, changes by agents during a run get a run of their own at the end: one for all,
+/// without the changes by others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_by_agents_during_a_run_run_the_hooks_at_the_end() {
+    let place = Place::new();
+    let command = "cat >>inputs; echo >>inputs; echo x >>runs; while [ ! -e go ]; do sleep 0.1; done";
+    let set = hooks(&place, |h| h.file_changed.push(hook_for("src/**", command)));
+    let watcher = std::sync::Arc::new(Scripted::for_hooks());
+    let used = std::sync::Arc::clone(&watcher);
+    let rig = place
+        .start_with(&Fake::new([]), |p| {
+            p.hooks = set;
+            p.files.watcher = Some(used);
+        })
+        .await;
+    watcher.sees_of(&agent("main"), ["src/a.rs"]);
+    while !place.work.join("runs").exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    watcher.sees_of(&agent("main"), ["src/b.rs", "README.md"]);
+    watcher.sees_by(&Who::You, ["src/own.rs"]);
+    watcher.sees_of(&agent("main/a1"), ["src/c.rs", "src/b.rs"]);
+    place.file("go", "");
+    rig.quit().await;
+    let inputs = place.read("inputs");
+    let paths = |line: &str| -> Vec<String> {
+        let input: serde_json::Value = serde_json::from_str(line).unwrap();
+        let changes = input["changes"].as_array().unwrap();
+        changes.iter().map(|c| c["path"].as_str().unwrap().to_owned()).collect()
+    };
+    let runs: Vec<_> = inputs.lines().filter(|line| !line.is_empty()).map(paths).collect();
+    assert_eq!(runs, [vec!["src/a.rs"], vec!["src/c.rs", "src/b.rs"]], "{inputs}");
 }

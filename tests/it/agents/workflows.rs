@@ -329,10 +329,10 @@ fn what_cannot_start_is_told_with_its_step_and_its_line() {
     let mut term = place.term(&[], 200, 40);
     term.wait_text("Type what you want done");
     for (name, why) in [
-        ("around", ["around.yaml:2:5:", "a -> b -> a"]),
-        ("unknown", ["unknown.yaml:3:5:", "b depends on c"]),
-        ("missing", ["missing.yaml:3:5:", "goose is not installed"]),
-        ("skilled", ["skilled.yaml:2:5:", "there is no skill `deploy`"]),
+        ("around", ["around.yaml:2:22:", "a -> b -> a"]),
+        ("unknown", ["unknown.yaml:3:22:", "b depends on c"]),
+        ("missing", ["missing.yaml:3:22:", "goose is not installed"]),
+        ("skilled", ["skilled.yaml:2:22:", "there is no skill `deploy`"]),
     ] {
         say(&mut term, &format!("/workflow {name}"));
         term.wait(why[0], |s| why.iter().all(|w| s.contains(w)));

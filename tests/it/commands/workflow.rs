@@ -16,7 +16,7 @@ fn a_file_is_checked_with_the_line_of_each_mistake() {
     for (text, why) in [
         (
             "[[steps]]\nid = \"a\"\ngoal = \"g\"\n\n[[steps]]\nid = \"b\"\ngoal = \"g\"\nneeds = [\"c\"]\n",
-            "bad.toml:5:1: ",
+            "bad.toml:8:1: ",
         ),
         ("[[steps]]\nid = \"a\"\ngoal = \"g\"\nagent = \"codr\"\n", "did you mean `coder`?"),
         (
@@ -47,12 +47,12 @@ fn all_mistakes_of_a_file_are_found_at_once() {
     let out = place.run(&["workflow", "check", "bad.toml"]);
     assert_eq!(out.code, Some(2), "{out:?}");
     for (line, why) in [
-        (1, "the model `nobody/x` cannot be used"),
-        (1, "there is no tool or set `reed_file`; did you mean `read_file`?"),
-        (7, "the schema is not a valid schema: type cannot be \"strnig\""),
-        (7, "depends on z, which does not exist"),
-        (13, "there is no agent `codr`; did you mean `coder`?"),
-        (13, "there is no program `nonsense`"),
+        (4, "the model `nobody/x` cannot be used"),
+        (5, "there is no tool or set `reed_file`; did you mean `read_file`?"),
+        (10, "the schema is not a valid schema: type cannot be \"strnig\""),
+        (11, "depends on z, which does not exist"),
+        (16, "there is no agent `codr`; did you mean `coder`?"),
+        (17, "there is no program `nonsense`"),
     ] {
         let told = |l: &str| l.contains(&format!("bad.toml:{line}:")) && l.contains(why);
         assert!(out.stderr.lines().any(told), "{line} {why}: {}", out.stderr);
@@ -62,7 +62,7 @@ fn all_mistakes_of_a_file_are_found_at_once() {
                 [[steps]]\nid = \"b\"\ngoal = \"g\"\ntools = [\"reed_file\"]\nneeds = [\"a\"]\n";
     place.file("bad.toml", file);
     let out = place.run(&["workflow", "check", "bad.toml"]);
-    for (line, why) in [(1, "unknown field `modell`"), (6, "there is no tool or set `reed_file`")] {
+    for (line, why) in [(4, "unknown field `modell`"), (9, "there is no tool or set `reed_file`")] {
         let told = |l: &str| l.contains(&format!("bad.toml:{line}:")) && l.contains(why);
         assert!(out.stderr.lines().any(told), "{line} {why}: {}", out.stderr);
     }

@@ -1,12 +1,13 @@
 //! Hooks in the program itself: settings, trust, the sandbox, the screen, the commands.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
 use tiller_testkit::ScriptServer;
 
-use crate::common::{KEY, Place, at_work, calls, json_lines, run, says, shell, signal, wait};
+use crate::common::{KEY, Place, at_work, calls, json_lines, poll, run, says, shell, signal, wait};
 use crate::screen::{quit, say};
 
 fn write(id: &str, path: &str) -> tiller_testkit::Reply {
@@ -535,5 +536,34 @@ fn changed_files_run_their_hooks_without_a_screen() {
         assert_eq!(place.read("over.txt"), "over\n", "command: {command}: {}", out.stderr);
         let input = place.read("changed.json");
         assert!(input.contains("src/last.rs") && !input.contains("README"), "command: {command}: {input}");
+    }
+}
+
+/// A signal ends `exec` without its hooks of changed files: during a turn, and while it waits for them at the end.
+#[test]
+fn a_signal_ends_exec_without_waiting_for_the_hooks_of_changed_files() {
+    for (ended, stop) in
+        [(false, Signal::INT), (false, Signal::TERM), (true, Signal::INT), (true, Signal::TERM)]
+    {
+        let last = if ended { says("Done.") } else { tiller_testkit::Reply::silence() };
+        let server = ScriptServer::start([write("c1", "src/a.rs"), last]);
+        let place = Place::anthropic(&server);
+        place.config("[[hooks.file-changed]]\nmatch = \"src/**\"\ncommand = \"touch begun; sleep 86394\"\n");
+        let mut command = place.tiller(&["exec", "--json", "--profile", "full", "go"]);
+        let out = std::fs::File::create(place.user.join("out")).unwrap();
+        let mut child = command.stdin(Stdio::null()).stdout(out).stderr(Stdio::null()).spawn().unwrap();
+        // The hook begins after the quiet time of a change, or at the end.
+        wait("the hook", || place.work.join("begun").exists());
+        wait("the turn", || {
+            let out = std::fs::read_to_string(place.user.join("out")).unwrap();
+            if ended { out.contains("turn_finished") } else { server.count() == 2 }
+        });
+        signal(child.id(), stop);
+        // Its limit for these hooks is a minute.
+        let status = poll(Duration::from_secs(40), || child.try_wait().unwrap());
+        let _ = child.kill();
+        let status = status.unwrap_or_else(|| panic!("{ended} {stop:?}: it waits for its hook"));
+        assert!(ended || status.code() == Some(130), "{ended} {stop:?}: {status}");
+        wait("the end of the hook", || at_work(&place).iter().all(|(_, line)| !line.contains("sleep 86394")));
     }
 }

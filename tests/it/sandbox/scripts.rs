@@ -8,7 +8,7 @@ use tiller_tool::shell::find_program;
 
 use crate::common::{KEY, Place, TIMEOUT, at_work, calls, let_deafness_pass, poll, says, wait};
 
-/// Whether scripts can be run here and are confined; else the test says why not.
+/// True when scripts can be run here and are confined; else the test says why not.
 fn able(place: &Place) -> bool {
     let python = place.program("python3", &["-c", "pass"]).status().is_ok_and(|status| status.success());
     let confined = !place.run(&["doctor"]).stdout.contains("no sandbox");
@@ -57,7 +57,7 @@ fn a_script_that_was_not_approved_only_reads() {
     assert!(!place.work.join("x.txt").exists());
 }
 
-/// What a script sees in each mode: unasked the workspace alone, in AUTO the home folder too; never Tiller's database.
+/// The files that a script sees in each mode: unasked the workspace alone, in AUTO the home folder too; never Tiller's database.
 #[test]
 fn a_script_sees_no_more_than_its_mode_shows() {
     let code = "import os\nhome = os.environ['HOME']\n\
@@ -233,7 +233,7 @@ fn calls_of_an_mcp_server_are_asked_about_together() {
         term.keys("\x1b");
         term.wait("the question", |screen| screen.contains("each call") && !listed(screen));
         let_deafness_pass();
-        // What does not fit is read first.
+        // The rest that does not fit is read first.
         term.keys("\x1b[6~\x1b[6~");
         crate::common::let_pass(std::time::Duration::from_millis(300));
         term.keys("y");
@@ -265,7 +265,7 @@ fn a_script_that_reads_what_it_wrote_is_asked_about_once() {
         crate::screen::unfold(&mut term);
         assert!(!place.work.join("made.txt").exists() && !place.work.join("copy.txt").exists());
         let_deafness_pass();
-        // What does not fit is read first.
+        // The rest that does not fit is read first.
         term.keys("\x1b[6~\x1b[6~");
         crate::common::let_pass(std::time::Duration::from_millis(300));
         term.keys("y");

@@ -25,7 +25,7 @@ pub type WatchSink = Box<dyn Fn(WatchReport) -> bool + Send + Sync>;
 pub trait Watcher: Send + Sync {
     /// Starts watching, and reporting to `sink`.
     fn start(&self, sink: WatchSink);
-    /// Whether it is there for hooks alone: they are to see each change, from the first request to the last one.
+    /// True when it is there for hooks alone: they are to see each change, from the first request to the last one.
     fn is_for_hooks(&self) -> bool {
         false
     }

@@ -18,7 +18,7 @@ pub(super) struct Press(pub(super) &'static BrowserSettings);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// As Enter, Escape, ArrowDown, a, Control+A
+    /// As Enter, ArrowDown, a, Control+A
     key: String,
     #[serde(default)]
     times: Option<u32>,

@@ -22,7 +22,7 @@ pub(super) struct Type(pub(super) &'static BrowserSettings);
 struct Args {
     r#ref: String,
     text: String,
-    /// Keep what is there and type at its end
+    /// Type after what is there
     #[serde(default)]
     append: bool,
     /// Press Enter afterwards

@@ -29,7 +29,7 @@ impl<'a> View<'a> {
         Self { cx, tmp: OnceCell::new() }
     }
 
-    /// Whether the session's `/tmp` matters for a path: the workspace is seen as it is.
+    /// The session's `/tmp` matters for this path: the workspace is seen as it is.
     fn concerns(&self, path: &Path) -> bool {
         SeenTmp::concerns(path) && !path.starts_with(&self.cx.workspace.root)
     }
