@@ -10,6 +10,18 @@ const LINE_MAX: usize = 64 * 1024;
 /// Zeros in a row that no text has.
 const ZEROS: usize = 64;
 
+/// The words of a text with single spaces between them.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
+}
+
 /// Where in an escape sequence the stream is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {

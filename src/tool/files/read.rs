@@ -122,7 +122,7 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
     if is_notebook && let Some(text) = notebook::render(&bytes) {
         return finish(page(&place.name, &text, range, cx), place, "a notebook; edit its JSON");
     }
-    if pdf::is_pdf(&bytes) && range.byte.is_none() && is_pdf_name(place) {
+    if is_pdf(place, &bytes) && range.byte.is_none() {
         return match pdf::read(&bytes) {
             Ok(found) => finish(
                 page(&place.name, &clean(found.text.as_bytes()), range, cx),
@@ -147,9 +147,11 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
     finish(page(&place.name, &shown, range, cx), place, &notes.join(", "))
 }
 
-/// True for a file that is named as PDF files are.
-fn is_pdf_name(place: &Place) -> bool {
-    extension(place).is_some_and(|e| e.eq_ignore_ascii_case("pdf"))
+/// True for a PDF file: it is named as one, or begins as one and has objects.
+fn is_pdf(place: &Place, bytes: &[u8]) -> bool {
+    let named = extension(place).is_some_and(|e| e.eq_ignore_ascii_case("pdf"));
+    let begins = || bytes.starts_with(b"%PDF-") && memchr::memmem::find(bytes, b" obj").is_some();
+    named && pdf::is_pdf(bytes) || begins()
 }
 
 fn extension(place: &Place) -> Option<&std::ffi::OsStr> {
@@ -171,7 +173,7 @@ fn far(
     cx: &ToolCx,
 ) -> Result<ToolOutput, ToolError> {
     use std::io::Seek;
-    if pdf::is_pdf(head) && is_pdf_name(place) {
+    if is_pdf(place, head) {
         let more = format!("; it is larger than {}: `pdftotext` in the terminal reads it", human(HELD));
         return Ok(ToolOutput::text(describe(place, head, size) + &more));
     }

@@ -100,15 +100,20 @@ async fn the_text_of_a_pdf_is_read_in_pages_of_lines() {
     let two = crate::pdf::tests::pages(&["BT /F 9 Tf (First page) Tj ET", "BT /F 9 Tf (Second page) Tj ET"]);
     b.file("a.pdf", &two);
     b.file("A.PDF", &two);
+    b.file("download", &two);
     let whole = "1\t--- page 1 of 2 ---\n2\tFirst page\n3\t--- page 2 of 2 ---\n4\tSecond page\n\
                  [the text of a PDF of 2 pages]\n";
     assert_eq!(b.say(&ReadFile, json!({"path": "a.pdf"})).await, whole);
     assert_eq!(b.say(&ReadFile, json!({"path": "A.PDF"})).await, whole);
+    assert_eq!(b.say(&ReadFile, json!({"path": "download"})).await, whole);
     let part = b.say(&ReadFile, json!({"path": "a.pdf", "start": 3, "end": 4})).await;
     assert!(part.starts_with("3\t--- page 2") && !part.contains("First"), "{part}");
     b.file("scan.pdf", crate::pdf::tests::pages(&["q Q"]));
     let said = b.say(&ReadFile, json!({"path": "scan.pdf"})).await;
-    assert!(said.contains("a PDF document") && said.contains("none of its pages (1) has a text"), "{said}");
+    assert!(
+        said.contains("a PDF document") && said.contains("none of the pages that were read (1) has a text"),
+        "{said}"
+    );
     b.file("notes.txt", "%PDF-1.7 is the first line of such a file\n");
     assert!(b.say(&ReadFile, json!({"path": "notes.txt"})).await.contains("first line"));
     b.file("empty.pdf", "%PDF-1.7\n");

@@ -117,7 +117,7 @@ fn configured<'a>(endpoint: Option<&'a Endpoint>, section: &str) -> Result<&'a E
 
 /// One line of at most `most` characters for the row of a call.
 fn words(text: &str, most: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = crate::text::one_line(text);
     match line.char_indices().nth(most) {
         Some((at, _)) => format!("{}...", line[..at].trim_end()),
         None => line,

@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 
+use super::Budget;
 use super::object::{Lexer, Object};
 
 /// Codes of one table.
 const CODES: usize = 70_000;
 /// Codes of one range.
 const RANGE: u32 = 0xffff;
+/// Bytes of what one code means: the longest ligatures are far shorter.
+const TARGET: usize = 64;
 
 /// A table.
 #[derive(Debug, Default)]
@@ -18,11 +21,15 @@ pub(super) struct CharacterMap {
 }
 
 impl CharacterMap {
-    pub(super) fn read(bytes: &[u8]) -> Self {
+    /// Each code costs a step of the budget.
+    pub(super) fn read(bytes: &[u8], budget: &Budget) -> Self {
         let mut map = Self::default();
         let mut lexer = Lexer::content(bytes);
         let mut operands: Vec<Object> = Vec::new();
         while let Some(object) = lexer.next() {
+            if !budget.step(1) {
+                break;
+            }
             let Object::Word(word) = object else {
                 operands.push(object);
                 if operands.len() > 4 * CODES {
@@ -37,11 +44,11 @@ impl CharacterMap {
                 b"endbfchar" => {
                     for pair in operands.chunks_exact(2) {
                         if let (Some((code, _)), Object::Text(text)) = (code(&pair[0]), &pair[1]) {
-                            map.add(code, utf16(text));
+                            map.add(code, text);
                         }
                     }
                 }
-                b"endbfrange" => operands.chunks_exact(3).for_each(|range| map.range(range)),
+                b"endbfrange" => operands.chunks_exact(3).for_each(|range| map.range(range, budget)),
                 _ => {}
             }
             operands.clear();
@@ -49,18 +56,22 @@ impl CharacterMap {
         map
     }
 
-    fn range(&mut self, range: &[Object]) {
+    fn range(&mut self, range: &[Object], budget: &Budget) {
         let (Some((low, _)), Some((high, _))) = (code(&range[0]), code(&range[1])) else { return };
         let high = high.min(low.saturating_add(RANGE));
+        let Some(more) = high.checked_sub(low) else { return };
+        if !budget.step(more as usize + 1) {
+            return;
+        }
         match &range[2] {
             Object::Array(texts) => {
                 for (code, text) in (low..=high).zip(texts) {
                     if let Object::Text(text) = text {
-                        self.add(code, utf16(text));
+                        self.add(code, text);
                     }
                 }
             }
-            Object::Text(first) => {
+            Object::Text(first) if first.len() <= TARGET => {
                 let Some((last, head)) = first.split_last_chunk::<2>().map(|(head, last)| (last, head))
                 else {
                     return;
@@ -69,7 +80,7 @@ impl CharacterMap {
                     let unit = u32::from(u16::from_be_bytes(*last)) + (code - low);
                     let Ok(unit) = u16::try_from(unit) else { break };
                     let text = [head, &unit.to_be_bytes()].concat();
-                    self.add(code, utf16(&text));
+                    self.add(code, &text);
                     if self.texts.len() >= CODES {
                         break;
                     }
@@ -79,9 +90,9 @@ impl CharacterMap {
         }
     }
 
-    fn add(&mut self, code: u32, text: String) {
-        if self.texts.len() < CODES {
-            self.texts.insert(code, text);
+    fn add(&mut self, code: u32, text: &[u8]) {
+        if self.texts.len() < CODES && text.len() <= TARGET {
+            self.texts.insert(code, utf16(text));
         }
     }
 

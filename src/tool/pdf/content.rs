@@ -60,11 +60,13 @@ pub(super) struct Reader<'a> {
     fonts: HashMap<u32, Rc<Font>>,
     /// Characters without a meaning.
     pub(super) unknown: usize,
+    /// Pages that have more text than is kept of one.
+    pub(super) cut: usize,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(file: &'a File<'a>) -> Self {
-        Self { file, fonts: HashMap::new(), unknown: 0 }
+        Self { file, fonts: HashMap::new(), unknown: 0, cut: 0 }
     }
 
     /// The text of a page.
@@ -81,10 +83,18 @@ impl<'a> Reader<'a> {
         }
         let mut drawing = Drawing { reader: self, text: String::new(), end: None };
         drawing.run(&bytes, &page.resources, State::default(), 0);
-        drawing.text
+        let text = drawing.text;
+        self.cut += usize::from(text.len() > TEXT);
+        text
     }
 
-    fn font(&mut self, name: &str, resources: &Dict) -> Option<Rc<Font>> {
+    /// A font by its name. `direct`: the fonts of these resources that are no objects of their own and were read before.
+    fn font(
+        &mut self,
+        name: &str,
+        resources: &Dict,
+        direct: &mut HashMap<String, Rc<Font>>,
+    ) -> Option<Rc<Font>> {
         let fonts = match resources.get("Font") {
             Some(Object::Dict(fonts)) => Cow::Borrowed(fonts),
             other => Cow::Owned(self.file.dict(other)),
@@ -92,16 +102,21 @@ impl<'a> Reader<'a> {
         let named = fonts.get(name)?;
         let known = match named {
             Object::Ref(number) => self.fonts.get(number),
-            _ => None,
+            _ => direct.get(name),
         };
         if let Some(font) = known {
             return Some(Rc::clone(font));
         }
         let font = Rc::new(Font::read(&self.file.dict(Some(named)), self.file));
-        if let Object::Ref(number) = named
-            && self.fonts.len() < FONTS
-        {
-            self.fonts.insert(*number, Rc::clone(&font));
+        match named {
+            Object::Ref(number) if self.fonts.len() < FONTS => {
+                self.fonts.insert(*number, Rc::clone(&font));
+            }
+            Object::Ref(_) => {}
+            _ if direct.len() < FONTS => {
+                direct.insert(name.to_owned(), Rc::clone(&font));
+            }
+            _ => {}
         }
         Some(font)
     }
@@ -134,6 +149,7 @@ impl Drawing<'_, '_> {
         let mut place = TextPlace { text: IDENTITY, line: IDENTITY };
         let mut lexer = Lexer::content(bytes);
         let mut operands: Vec<Object> = Vec::new();
+        let mut direct = HashMap::new();
         while let Some(object) = lexer.next() {
             if !self.reader.file.budget.step(1) || self.text.len() > TEXT {
                 return;
@@ -153,7 +169,7 @@ impl Drawing<'_, '_> {
                 b"BT" => place = TextPlace { text: IDENTITY, line: IDENTITY },
                 b"Tf" => {
                     let name = operands.first().and_then(Object::name).unwrap_or_default();
-                    state.font = self.reader.font(name, resources);
+                    state.font = self.reader.font(name, resources, &mut direct);
                     state.size = number(1);
                 }
                 b"Tc" => state.spacing[0] = number(0),
@@ -199,7 +215,10 @@ impl Drawing<'_, '_> {
     /// Text of a drawing that is used by its name.
     fn form(&mut self, name: &str, resources: &Dict, state: &State, depth: usize) {
         let file = self.reader.file;
-        let drawings = file.dict(resources.get("XObject"));
+        let drawings = match resources.get("XObject") {
+            Some(Object::Dict(drawings)) => Cow::Borrowed(drawings),
+            other => Cow::Owned(file.dict(other)),
+        };
         let object = file.resolve(drawings.get(name));
         let Some(dict) = object.dict() else { return };
         if dict.get("Subtype").and_then(Object::name) != Some("Form") {
@@ -234,7 +253,8 @@ impl Drawing<'_, '_> {
         let Some(font) = state.font.clone() else { return };
         let mut first = true;
         for glyph in font.glyphs(bytes) {
-            if !self.reader.file.budget.step(1) {
+            let length = glyph.text.as_ref().map_or(0, String::len);
+            if !self.reader.file.budget.step(1 + length / 16) || self.text.len() > TEXT {
                 return;
             }
             let text = glyph.text.unwrap_or_else(|| {

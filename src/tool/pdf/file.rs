@@ -87,7 +87,7 @@ impl<'a> File<'a> {
                 _ => {}
             }
             if !budget.step(1) {
-                return Err(PdfError::TooMuch);
+                return Err(budget.spent());
             }
         }
         if roots.iter().any(|(_, dict)| dict.get("Encrypt").is_some_and(|e| *e != Object::Null)) {
@@ -164,9 +164,13 @@ impl<'a> File<'a> {
         }
     }
 
-    /// What an object is once its references are followed.
+    /// An object once its references are followed.
     pub(super) fn resolve(&self, object: Option<&Object>) -> Object {
-        let mut found = object.cloned().unwrap_or_default();
+        let Some(object) = object else { return Object::Null };
+        if !self.budget.step(object.weight() / STEP) {
+            return Object::Null;
+        }
+        let mut found = object.clone();
         for _ in 0..HOPS {
             match found {
                 Object::Ref(number) if self.budget.step(1) => found = self.get(number),

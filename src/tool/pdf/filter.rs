@@ -1,5 +1,6 @@
 //! Unpacks streams, up to a bound.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use super::Budget;
@@ -21,7 +22,12 @@ pub(super) fn decode(
     if filters.len() > FILTERS {
         return None;
     }
-    let mut bytes = data.to_vec();
+    if filters.is_empty() {
+        let left = budget.bytes.get();
+        budget.bytes.set(left.saturating_sub(data.len()));
+        return (data.len() <= left.min(STREAM)).then(|| data.to_vec());
+    }
+    let mut bytes = Cow::Borrowed(data);
     for (at, filter) in filters.iter().enumerate() {
         let limit = budget.bytes.get().min(STREAM);
         let unpacked = match filter.as_str() {
@@ -31,7 +37,7 @@ pub(super) fn decode(
                 lzw(&bytes, early != Some(0.0), limit)
             }
             "ASCIIHexDecode" | "AHx" => ascii_hex(&bytes),
-            "ASCII85Decode" | "A85" => ascii_85(&bytes),
+            "ASCII85Decode" | "A85" => ascii_85(&bytes, limit),
             "RunLengthDecode" | "RL" => run_length(&bytes, limit),
             _ => return None,
         };
@@ -42,12 +48,13 @@ pub(super) fn decode(
         bytes = match parameters.get(at) {
             Some(parameters) => unpredicted(unpacked, parameters),
             None => unpacked,
-        };
+        }
+        .into();
     }
-    Some(bytes)
+    Some(bytes.into_owned())
 }
 
-/// One byte more than `limit` at most. What stands before damage is kept.
+/// One byte more than `limit` at most. The bytes before damage are kept.
 fn inflate(bytes: &[u8], limit: usize) -> Vec<u8> {
     let cap = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     let mut out = Vec::new();
@@ -97,11 +104,12 @@ fn lzw(bytes: &[u8], early: bool, limit: usize) -> Vec<u8> {
             table.push((at, len + 1));
         }
         last = Some((from, out.len() - from));
-        let next = table.len() + 258 + usize::from(early) + usize::from(last.is_some()) - 1;
+        // The next code that the table gets; with `early`, codes are wider one code sooner.
+        let next = table.len() + 258 + usize::from(early);
         width = match next {
-            0..=510 => 9,
-            511..=1022 => 10,
-            1023..=2046 => 11,
+            0..=511 => 9,
+            512..=1023 => 10,
+            1024..=2047 => 11,
             _ => 12,
         };
         if out.len() > limit || table.len() > 4096 {
@@ -117,7 +125,8 @@ fn ascii_hex(bytes: &[u8]) -> Vec<u8> {
     digits.chunks(2).map(|pair| (pair[0] << 4 | pair.get(1).copied().unwrap_or(0)) as u8).collect()
 }
 
-fn ascii_85(bytes: &[u8]) -> Vec<u8> {
+/// A little more than `limit` at most.
+fn ascii_85(bytes: &[u8], limit: usize) -> Vec<u8> {
     let (mut out, mut group) = (Vec::new(), Vec::with_capacity(5));
     for byte in bytes {
         match byte {
@@ -129,6 +138,9 @@ fn ascii_85(bytes: &[u8]) -> Vec<u8> {
         if group.len() == 5 {
             out.extend(word_85(&group).to_be_bytes());
             group.clear();
+        }
+        if out.len() > limit {
+            break;
         }
     }
     if group.len() > 1 {

@@ -38,7 +38,7 @@ impl Font {
     pub(super) fn read(dict: &Dict, file: &File<'_>) -> Self {
         let mut font = Self { usual: 0.5, bytes: 1, ..Self::default() };
         if let Some(table) = dict.get("ToUnicode").and_then(|t| file.stream(&file.resolve(Some(t)))) {
-            font.map = CharacterMap::read(&table);
+            font.map = CharacterMap::read(&table, file.budget);
         }
         let kind = file.resolve(dict.get("Subtype"));
         match kind.name() {
@@ -68,13 +68,20 @@ impl Font {
             let first = first.max(0.0) as u32;
             match next {
                 Object::Array(widths) => {
-                    for (code, width) in (first..).zip(&widths) {
+                    if !file.budget.step(widths.len()) {
+                        break;
+                    }
+                    for (code, width) in (first..=u32::MAX).zip(&widths) {
                         self.width(code, file.number(Some(width)).unwrap_or(1000.0) / 1000.0);
                     }
                 }
                 Object::Number(last) => {
                     let Some(Object::Number(width)) = items.next() else { break };
-                    for code in first..=(last.max(0.0) as u32).min(first.saturating_add(0xffff)) {
+                    let last = (last.max(0.0) as u32).min(first.saturating_add(0xffff));
+                    if !file.budget.step(last.saturating_sub(first) as usize + 1) {
+                        break;
+                    }
+                    for code in first..=last {
                         self.width(code, width / 1000.0);
                     }
                 }

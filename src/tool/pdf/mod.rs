@@ -38,24 +38,30 @@ const LISTED: usize = 12;
 pub(crate) struct PdfText {
     /// Its pages, each after a line that names it.
     pub text: String,
-    /// What it is, and what is not in the text.
+    /// Its kind, and the parts that are not in the text.
     pub notes: Vec<String>,
 }
 
 /// Why a file has no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PdfError {
-    #[error("it is encrypted; where you have its password, `qpdf --decrypt` makes a file that can be read")]
+    #[error(
+        "it is encrypted; `qpdf --decrypt IN OUT` makes a file that can be read, often without a password"
+    )]
     Encrypted,
     #[error("it is damaged: it has no pages that could be found")]
     NoPages,
-    #[error("none of its pages ({0}) has a text; they may be scans, which `ocrmypdf` gives one")]
+    #[error(
+        "none of the pages that were read ({0}) has a text; they may be scans, which `ocrmypdf` gives one"
+    )]
     NoText(usize),
-    #[error("it unpacks to far more than its size, or needs too much work")]
+    #[error("it unpacks to far more than its size, so it was not read to its end")]
+    TooLarge,
+    #[error("reading it takes too much work, so it was given up")]
     TooMuch,
 }
 
-/// What the reading of one file may cost.
+/// The work that the reading of one file may take.
 #[derive(Debug)]
 pub(super) struct Budget {
     /// Bytes that may still be unpacked.
@@ -74,6 +80,11 @@ impl Budget {
         let left = self.steps.get().checked_sub(n);
         self.steps.set(left.unwrap_or(0));
         left.is_some()
+    }
+
+    /// Names what ran out.
+    fn spent(&self) -> PdfError {
+        if self.bytes.get() == 0 { PdfError::TooLarge } else { PdfError::TooMuch }
     }
 
     fn is_spent(&self) -> bool {
@@ -96,7 +107,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfError> {
     let file = File::find(bytes, &budget)?;
     let pages = file.pages();
     if pages.is_empty() {
-        return Err(if budget.is_spent() { PdfError::TooMuch } else { PdfError::NoPages });
+        return Err(if budget.is_spent() { budget.spent() } else { PdfError::NoPages });
     }
     let (mut text, mut empty, mut reader) = (String::new(), Vec::new(), content::Reader::new(&file));
     let (total, mut read) = (pages.len(), 0);
@@ -114,7 +125,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfError> {
         text.push('\n');
     }
     if empty.len() == read {
-        return Err(if read < total.min(PAGES) { PdfError::TooMuch } else { PdfError::NoText(total) });
+        return Err(if read < total.min(PAGES) { budget.spent() } else { PdfError::NoText(read) });
     }
     let mut notes = vec![format!(
         "the text of a PDF of {}",
@@ -123,12 +134,18 @@ pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfError> {
     if read < total {
         notes.push(format!("only its first {read} pages were read"));
     } else if budget.is_spent() {
-        notes.push("it unpacks to far more than its size: a part of its text is missing".into());
+        notes.push(format!("a part of its text is missing: {}", budget.spent()));
     }
     if !empty.is_empty() {
         let listed: Vec<String> = empty.iter().take(LISTED).map(usize::to_string).collect();
         let more = if empty.len() > LISTED { ", ..." } else { "" };
         notes.push(format!("pages without text, perhaps pictures: {}{more}", listed.join(", ")));
+    }
+    if reader.cut > 0 {
+        notes.push(format!(
+            "pages with more than 1 MB of text, of which only the begin is shown: {}",
+            reader.cut
+        ));
     }
     if reader.unknown > 0 {
         notes.push(format!("{} characters are of fonts that do not say what they are", reader.unknown));

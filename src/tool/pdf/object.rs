@@ -49,6 +49,19 @@ impl Object {
         }
     }
 
+    /// The work that a copy of it takes: its values, and its bytes by the dozen.
+    pub(super) fn weight(&self) -> usize {
+        let of_dict =
+            |dict: &Dict| dict.iter().map(|(key, value)| 1 + key.len() / 16 + value.weight()).sum::<usize>();
+        match self {
+            Self::Name(name) => 1 + name.len() / 16,
+            Self::Text(bytes) | Self::Word(bytes) => 1 + bytes.len() / 16,
+            Self::Array(items) => 1 + items.iter().map(Self::weight).sum::<usize>(),
+            Self::Dict(dict) | Self::Stream(dict, _) => of_dict(dict),
+            _ => 1,
+        }
+    }
+
     /// The dictionary of a dictionary or a stream.
     pub(super) fn dict(&self) -> Option<&Dict> {
         match self {

@@ -137,6 +137,61 @@ fn streams_are_unpacked_in_each_way() {
     }
 }
 
+/// Packs as writers do: a table that grows, and is begun anew before it is full.
+fn lzw(bytes: &[u8], early: bool) -> Vec<u8> {
+    let (mut bits, mut table) = (String::new(), std::collections::HashMap::<Vec<u8>, usize>::new());
+    let mut put = |code: usize, next: usize| {
+        let next = next + usize::from(early);
+        let width = [512, 1_024, 2_048].iter().filter(|from| next > **from).count() + 9;
+        bits.push_str(&format!("{code:0width$b}"));
+    };
+    let code = |table: &std::collections::HashMap<Vec<u8>, usize>, text: &[u8]| match text {
+        [byte] => usize::from(*byte),
+        text => table[text],
+    };
+    put(256, 258);
+    let mut text = Vec::new();
+    for byte in bytes {
+        let longer = [&text[..], &[*byte]].concat();
+        if longer.len() == 1 || table.contains_key(&longer) {
+            text = longer;
+            continue;
+        }
+        put(code(&table, &text), table.len() + 258);
+        table.insert(longer, table.len() + 258);
+        if table.len() == 3_800 {
+            put(256, table.len() + 258);
+            table.clear();
+        }
+        text = vec![*byte];
+    }
+    put(code(&table, &text), table.len() + 258);
+    put(257, table.len() + 259);
+    let byte =
+        |bits: &[u8]| u8::from_str_radix(&format!("{:0<8}", std::str::from_utf8(bits).unwrap()), 2).unwrap();
+    bits.as_bytes().chunks(8).map(byte).collect()
+}
+
+#[test]
+fn tables_of_lzw_grow_at_the_right_code() {
+    let mut seed = 7u32;
+    let letters: String = (0..9_000)
+        .map(|_| {
+            seed = seed.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+            char::from(b'a' + (seed >> 16) as u8 % 26)
+        })
+        .collect();
+    for length in [100, 500, 1_200, 3_000, 9_000] {
+        let content = format!("BT /F 9 Tf ({}) Tj ET", &letters[..length]);
+        for early in [false, true] {
+            let dict = format!("/Filter /LZWDecode /DecodeParms << /EarlyChange {} >>", u8::from(early));
+            let file =
+                page(&stream(&dict, &lzw(content.as_bytes(), early)), &format!("/Font << /F {FONT} >>"), &[]);
+            assert!(text(&file) == letters[..length], "{length} {early}");
+        }
+    }
+}
+
 #[test]
 fn objects_are_found_in_streams_and_in_damaged_files() {
     // The catalog, the pages and the font in a stream of objects; a length that is an object of its own and wrong.
@@ -214,7 +269,7 @@ fn x10_hostile_files_end_within_their_bounds() {
     let tree = format!("<< /Type /Pages /Kids [{}] >>", shared.join(" "));
     let catalog = b"<< /Type /Catalog /Pages 2 0 R >>".to_vec();
     let bomb = packed("", &vec![b' '; 8 << 20]);
-    assert_eq!(read(&file(&[catalog.clone(), tree.into_bytes(), bomb], "")), Err(PdfError::TooMuch));
+    assert_eq!(read(&file(&[catalog.clone(), tree.into_bytes(), bomb], "")), Err(PdfError::TooLarge));
     // Trees and references that lead to themselves, and values nested without end.
     for object in [
         "<< /Type /Pages /Kids [2 0 R 2 0 R 1 0 R] >>".to_owned(),
@@ -227,6 +282,58 @@ fn x10_hostile_files_end_within_their_bounds() {
     ] {
         let _ = read(&file(&[catalog.clone(), object.into_bytes()], ""));
     }
+    // The same bytes without a filter, and digits that stand for four zeros each.
+    let limit = 1_000;
+    let budget = Budget { bytes: Cell::new(limit), steps: Cell::new(1_000) };
+    let unpacked = filter::decode(&[b'z'; 100_000], &["A85".to_owned()], &[], &budget);
+    assert_eq!((unpacked, budget.bytes.get()), (None, 0));
+    budget.bytes.set(limit);
+    assert!(filter::decode(&[b' '; 900], &[], &[], &budget).is_some());
+    assert_eq!((filter::decode(&[b' '; 900], &[], &[], &budget), budget.bytes.get()), (None, 0));
+    // Codes that mean long texts, ranges of codes, and values that are read for each operator.
+    let show = "BT /F 9 Tf (AAAAAAAA) Tj ET ".repeat(2_000);
+    let composite = |table: &str| {
+        let resources = "/Font << /F << /Subtype /Type1 /ToUnicode 5 0 R >> >>";
+        read(&page(&packed("", show.as_bytes()), resources, &[packed("", table.as_bytes())]))
+    };
+    let long = "0041".repeat(100_000);
+    for table in [
+        format!("1 beginbfchar <41> <{long}> endbfchar"),
+        format!("1 beginbfrange <00> <ff> <{long}> endbfrange"),
+        format!("1 beginbfrange <41> <41> [<{long}>] endbfrange"),
+    ] {
+        let found = composite(&table);
+        assert!(found.as_ref().is_ok_and(|f| f.text.len() < 20_000), "{:?}", found.map(|f| f.text.len()));
+    }
+    let ranges = format!("{} endbfrange", "<00000000> <0000ffff> <0041> ".repeat(5_000));
+    let few = || Budget { bytes: Cell::new(1 << 20), steps: Cell::new(100_000) };
+    let budget = few();
+    cmap::CharacterMap::read(ranges.as_bytes(), &budget);
+    assert!(budget.is_spent());
+    for widths in ["4294967295 [500 500]", "4294967295 9 500", "9 0 500", "0 4294967295 500"] {
+        let resources =
+            format!("/Font << /F << /Subtype /Type0 /DescendantFonts [<< /W [{widths}] >>] >> >>");
+        let _ = read(&page(&stream("", b"BT /F 9 Tf (AB) Tj ET"), &resources, &[]));
+    }
+    let many = "0 65535 500 ".repeat(5_000);
+    let fonts = format!("/Font << /F << /Subtype /Type0 /DescendantFonts [<< /W [{many}] >>] >> >>");
+    let (budget, bytes) = (few(), page(&stream("", b"BT /F 9 Tf (AB) Tj ET"), &fonts, &[]));
+    let found = File::find(&bytes, &budget).unwrap();
+    content::Reader::new(&found).page(&found.pages()[0]);
+    assert!(budget.is_spent());
+    let entries: String = (0..5_000).map(|n| format!("/X{n} [1 2 3 4] ")).collect();
+    let resources =
+        format!("/XObject << {entries} >> /Font << /F << /Subtype /Type1 /A << {entries} >> >> >>");
+    let content = "/X1 Do BT /F 9 Tf (Hi) Tj ET\n".repeat(4_000);
+    assert!(read(&page(&packed("", content.as_bytes()), &resources, &[])).unwrap().text.contains("Hi"));
+    let notes = composite(&format!("1 beginbfchar <41> <{}> endbfchar", "0042".repeat(32))).unwrap().notes;
+    assert!(notes.len() == 1, "{notes:?}");
+    let one = format!("BT /F 9 Tf ({}) Tj ET", "A".repeat(40_000));
+    let letters = format!("1 beginbfchar <41> <{}> endbfchar", "0042".repeat(32));
+    let resources = "/Font << /F << /Subtype /Type1 /ToUnicode 5 0 R >> >>";
+    let long = page(&packed("", one.as_bytes()), resources, &[packed("", letters.as_bytes())]);
+    let notes = read(&long).unwrap().notes;
+    assert!(notes.iter().any(|note| note.starts_with("pages with more than 1 MB of text")), "{notes:?}");
     // A hundred drawings, each of which draws all of them.
     let names: String = (0..100).map(|n| format!("/X{n} Do ")).collect();
     let drawings: String = (0..100).map(|n| format!("/X{n} 5 0 R ")).collect();

@@ -347,12 +347,18 @@ async fn a_pdf_comes_as_text_whatever_the_server_calls_it() {
         ("http://a.example/b", reply("application/octet-stream", two.clone())),
         ("http://a.example/c", reply("text/html", two.clone())),
         ("http://a.example/text", reply("text/plain", b"%PDF-1.4 is how they begin".to_vec())),
+        (
+            "http://a.example/about",
+            reply("text/html", b"<!doctype html><main><p>%PDF- begins them</p>".to_vec()),
+        ),
+        ("http://a.example/untyped", reply("", b"<html><main><p>%PDF- begins them</p>".to_vec())),
+        ("http://a.example/bytes", reply("application/pdf", [b"\n\n", &two[..]].concat())),
         ("http://a.example/locked", reply("application/pdf", locked)),
         ("http://a.example/cut", reply("application/pdf", two[..two.len() - 60].to_vec())),
     ];
     let (b, _) = bench(&listed, &[("a.example", &[&["1.1.1.1"]])]);
     let say = async |path: &str| b.say(&WebFetch, json!({ "url": format!("http://a.example/{path}") })).await;
-    for path in ["a.pdf", "b", "c", "cut"] {
+    for path in ["a.pdf", "b", "c", "cut", "bytes"] {
         let said = say(path).await;
         assert!(
             said.contains("--- page 1 of 2 ---\nFirst page\n--- page 2 of 2 ---\nSecond"),
@@ -364,8 +370,15 @@ async fn a_pdf_comes_as_text_whatever_the_server_calls_it() {
         );
     }
     assert!(say("text").await.contains("%PDF-1.4 is how they begin"));
+    for path in ["about", "untyped"] {
+        let said = say(path).await;
+        assert!(said.contains("%PDF- begins them") && !said.contains("<main>"), "{said}");
+    }
     let said = say("locked").await;
     assert!(said.contains("application/pdf") && said.contains("it is encrypted"), "{said}");
+    let b = b.limits(|l| l.fetch_bytes = 60);
+    let said = b.say(&WebFetch, json!({"url": "http://a.example/a.pdf"})).await;
+    assert!(said.contains("only its first 60 B were fetched"), "{said}");
 }
 
 #[tokio::test]

@@ -2,10 +2,22 @@
 
 use dom_query::{Document, NodeRef};
 
+use crate::text::one_line;
+
 /// Open tags at one time, before the text is taken without a parser.
 const OPEN_MAX: usize = 20_000;
 /// Real depth, before the text is taken without recursion.
 const DEPTH_MAX: usize = 200;
+
+/// Elements without content that end a drawing or a formula around them.
+const BREAKING: [&str; 5] = ["br", "hr", "img", "meta", "embed"];
+/// Others without content.
+const VOID: [&str; 7] = ["input", "wbr", "link", "source", "track", "area", "col"];
+
+/// True when text begins with a word, in letters of any size.
+fn starts_with(text: &str, word: &str) -> bool {
+    text.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word))
+}
 
 /// True for a page that is nested so deeply that its tree should not be walked.
 pub(crate) fn is_too_deep(html: &str) -> bool {
@@ -22,11 +34,21 @@ pub(crate) fn inline(html: &str) -> String {
 
 /// Roughly how many tags are open at once at most; never less than the truth for plain nesting.
 fn open_tags(html: &str) -> usize {
+    // Drawings and formulas may hold elements of these names that do nest.
+    let foreign = ["svg", "math"]
+        .iter()
+        .any(|name| html.match_indices('<').any(|(at, _)| starts_with(&html[at + 1..], name)));
+    let is_void = |rest: &str| {
+        BREAKING.iter().chain(VOID.iter().filter(|_| !foreign)).any(|name| {
+            starts_with(rest, name)
+                && !rest[name.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-')
+        })
+    };
     let (mut open, mut most) = (0usize, 0usize);
     for (at, _) in html.match_indices('<') {
         match html.as_bytes().get(at + 1) {
             Some(b'/') => open = open.saturating_sub(1),
-            Some(c) if c.is_ascii_alphabetic() => {
+            Some(c) if c.is_ascii_alphabetic() && !is_void(&html[at + 1..]) => {
                 open += 1;
                 most = most.max(open);
             }
@@ -83,7 +105,7 @@ pub(crate) fn strip(html: &str) -> String {
         .replace("&gt;", ">")
         .replace("&quot;", "\"")
         .replace("&amp;", "&");
-    let lines = plain.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" "));
+    let lines = plain.lines().map(one_line);
     lines.filter(|l| !l.is_empty()).collect::<Vec<_>>().join("\n")
 }
 

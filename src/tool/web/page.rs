@@ -19,7 +19,7 @@ pub(super) struct Page {
     pub url: Url,
     /// `None`: it is no text, or has none.
     pub text: Option<String>,
-    /// What of it is not in the text, and how to get it: sentences without a full stop.
+    /// Parts of it that are not in the text, and how to get them: sentences without a full stop.
     notes: Vec<String>,
     /// The bytes that were fetched, for people.
     pub size: String,
@@ -47,8 +47,8 @@ impl Page {
             }
         };
         let (mut page, scripts) = read(url, reply, raw).await?;
-        if scripts {
-            page.notes.push(needs_browser(cx));
+        if let Some(scripts) = scripts {
+            page.notes.push(needs_browser(scripts, cx));
         }
         Ok(page)
     }
@@ -62,7 +62,7 @@ impl Page {
         all
     }
 
-    /// What is said of a page that is no text.
+    /// The words about a page that is no text.
     pub(super) fn is_no_text(&self) -> String {
         let Self { url, status, size, .. } = self;
         let mime = visible(&self.mime);
@@ -73,9 +73,13 @@ impl Page {
 }
 
 /// The words about a page whose text scripts make: what opens it here.
-fn needs_browser(cx: &ToolCx) -> String {
+fn needs_browser(scripts: readable::ByScripts, cx: &ToolCx) -> String {
     let tools = cx.ports.scripts().map(|scripts| scripts.tools()).unwrap_or_default();
-    let why = "the text of this page is made by scripts, which web_fetch does not run";
+    let sure = match scripts {
+        readable::ByScripts::Surely => "is",
+        readable::ByScripts::Perhaps => "may be",
+    };
+    let why = format!("the text of this page {sure} made by scripts, which web_fetch does not run");
     if tools.iter().any(|tool| tool.name() == "browser_navigate") {
         return format!("{why}: browser_navigate opens it");
     }
@@ -173,17 +177,17 @@ async fn addresses(url: &Url, resolver: &dyn Resolver, limits: &Limits) -> Resul
     Ok(found)
 }
 
-/// The page, and true when its text is made by scripts.
-async fn read(url: Url, reply: Reply, raw: bool) -> Result<(Page, bool), ToolError> {
+/// The page, and how sure it is that scripts make its text.
+async fn read(url: Url, reply: Reply, raw: bool) -> Result<(Page, Option<readable::ByScripts>), ToolError> {
     let content_type = reply.content_type.clone().unwrap_or_default().to_ascii_lowercase();
     let mime = content_type.split(';').next().unwrap_or_default().trim().to_owned();
     let size = human(reply.body.len() as u64);
     let (status, capped, mut body) = (reply.status, reply.capped, reply.body);
     let mut page = Page { url, text: None, notes: Vec::new(), size, capped, status, mime };
-    if pdf::is_pdf(&body) && !is_other(&page.mime) {
+    if is_pdf(&page.mime, &body) {
         "application/pdf".clone_into(&mut page.mime);
         page.of_pdf(body).await?;
-        return Ok((page, false));
+        return Ok((page, None));
     }
     let is_html = !raw
         && (page.mime == "text/html"
@@ -193,13 +197,13 @@ async fn read(url: Url, reply: Reply, raw: bool) -> Result<(Page, bool), ToolErr
         if matches!(page.mime.as_str(), "" | "application/octet-stream" | "binary/octet-stream") {
             page.mime = kind(&body).to_owned();
         }
-        return Ok((page, false));
+        return Ok((page, None));
     }
     let address = page.url.clone();
     let (text, notes, scripts) = blocking("fetch", move || {
         let text = decode(std::mem::take(&mut body), &content_type);
         if !is_html {
-            return Ok((clean(text.as_bytes()), Vec::new(), false));
+            return Ok((clean(text.as_bytes()), Vec::new(), None));
         }
         let readable = readable::read(&text, &address);
         Ok((clean(readable.text.as_bytes()), readable.notes, readable.scripts))
@@ -226,13 +230,26 @@ impl Page {
                 self.text = Some(clean(found.text.as_bytes()));
                 self.notes = found.notes;
             }
-            Err(why) => self.notes = vec![why.to_string()],
+            Err(why) => {
+                self.notes = vec![why.to_string()];
+                if self.capped {
+                    self.notes.push(format!("only its first {} were fetched", self.size));
+                }
+            }
         }
         if self.status >= 400 {
             return Err(ToolError::Tell(format!("{}: HTTP {}, with a PDF", self.url, self.status)));
         }
         Ok(())
     }
+}
+
+/// True for a PDF file: bytes may stand before its mark where its type does not say otherwise, but a page may write of it.
+fn is_pdf(mime: &str, body: &[u8]) -> bool {
+    let open =
+        ["", "application/pdf", "application/x-pdf", "application/octet-stream", "binary/octet-stream"];
+    !is_other(mime)
+        && (body.starts_with(b"%PDF-") || open.contains(&mime) && pdf::is_pdf(body) && !looks_like_html(body))
 }
 
 /// True for a type that surely is no PDF, whatever its text begins with.

@@ -30,12 +30,15 @@ pub(crate) enum CdpError {
     /// The browser refused the call.
     #[error("the browser refused: {0}")]
     Refused(String),
+    /// The reply is no JSON, or nested too deeply.
+    #[error("the browser gave a reply that cannot be read")]
+    Unreadable,
     /// No reply in time.
     #[error("the browser did not reply within {} s", CALL.as_secs())]
     Late,
 }
 
-/// What a browser reports by itself.
+/// A report of a browser that nothing asked for.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Event {
     pub(crate) method: String,
@@ -119,7 +122,7 @@ impl Cdp {
         params: Value,
     ) -> Result<Value, CdpError> {
         let reply = self.call_raw(session, method, params).await?;
-        Ok(serde_json::from_str(reply.get()).unwrap_or_default())
+        serde_json::from_str(reply.get()).map_err(|_| CdpError::Unreadable)
     }
 
     /// As [`Self::call`], with the reply as the browser wrote it.

@@ -6,7 +6,7 @@ use tiller_protocol::lock;
 use super::Page;
 use crate::browser::cdp::CdpError;
 use crate::browser::snapshot::RefElement;
-use crate::text::visible;
+use crate::text::{one_line, visible};
 
 /// A reference to an element, as snapshots show it: `e12`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,8 +163,8 @@ impl Page {
             return Ok(());
         }
         let words = self.run(element, &top, WORDS, Vec::new()).await.unwrap_or_default();
-        let words: Vec<&str> = words.as_str().unwrap_or_default().split_whitespace().collect();
-        Err(format!("the element is covered by another one: {}", visible(&words.join(" "))))
+        let words = one_line(words.as_str().unwrap_or_default());
+        Err(format!("the element is covered by another one: {}", visible(&words)))
     }
 
     /// Where the frame of an element begins in the tab's viewport, when another process draws it.

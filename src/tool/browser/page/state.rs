@@ -102,7 +102,7 @@ impl PageState {
 
 /// Text of a page within a note: one line, bounded, quoted.
 pub(crate) fn quoted(text: &str) -> String {
-    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = crate::text::one_line(text);
     let cut = &line[..line.floor_char_boundary(QUOTED)];
     format!("{cut:?}{}", if cut.len() < line.len() { "..." } else { "" })
 }

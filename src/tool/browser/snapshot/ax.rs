@@ -7,6 +7,8 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::browser::cdp::CdpError;
+
 /// Greatest number of nodes of a frame that are read: a table of 30,000 rows has 360,000.
 const NODES: usize = 400_000;
 
@@ -59,7 +61,7 @@ impl AxNode {
         self.description.text()
     }
 
-    /// What a field holds; `None`: it is none, or empty.
+    /// The content of a field; `None`: it is none, or empty.
     pub(super) fn value(&self) -> Option<String> {
         let text = match &self.value.value {
             Value::String(text) => text.clone(),
@@ -74,7 +76,7 @@ impl AxNode {
         self.properties.iter().find(|p| p.name == name).map_or(&Value::Null, |p| &p.value.value)
     }
 
-    /// Whether a property is set: `true`, or `"true"`.
+    /// True when a property is set: `true`, or `"true"`.
     pub(super) fn is(&self, name: &str) -> bool {
         let value = self.property(name);
         value.as_bool() == Some(true) || value.as_str() == Some("true")
@@ -90,16 +92,19 @@ pub(super) struct AxTree {
 
 impl AxTree {
     /// Reads the reply. The boxes of lines are left out: they are a quarter of the nodes, and say nothing.
-    pub(super) fn read(reply: &RawValue) -> Self {
+    ///
+    /// # Errors
+    /// When it is no object of JSON.
+    pub(super) fn read(reply: &RawValue) -> Result<Self, CdpError> {
         if let Ok(reply) = serde_json::from_str::<Reply>(reply.get()) {
-            return reply.nodes;
+            return Ok(reply.nodes);
         }
         // A browser with a node that cannot be read: each one by itself, which takes longer.
         let mut tree = Self::default();
-        let reply: Value = serde_json::from_str(reply.get()).unwrap_or_default();
+        let reply: Value = serde_json::from_str(reply.get()).map_err(|_| CdpError::Unreadable)?;
         let nodes = reply["nodes"].as_array().into_iter().flatten();
         nodes.filter_map(|node| AxNode::deserialize(node).ok()).for_each(|node| tree.add(node));
-        tree
+        Ok(tree)
     }
 
     fn add(&mut self, node: AxNode) {
@@ -170,7 +175,7 @@ mod tests {
         };
         let tree = |nodes: &[String]| {
             let reply = format!(r#"{{"other":1,"nodes":[{}]}}"#, nodes.join(","));
-            AxTree::read(&RawValue::from_string(reply).unwrap())
+            AxTree::read(&RawValue::from_string(reply).unwrap()).unwrap()
         };
         let good = [node(1, "RootWebArea"), node(2, "link"), node(3, "InlineTextBox")];
         let odd = r#"{"nodeId":4,"childIds":"none"}"#.to_owned();
@@ -180,6 +185,8 @@ mod tests {
             assert_eq!(tree.root().map(AxNode::role), Some("RootWebArea"));
             assert_eq!(tree.get("2").map(AxNode::name), Some("n"));
         }
-        assert_eq!(AxTree::read(&RawValue::from_string("{}".into()).unwrap()).nodes().count(), 0);
+        assert_eq!(AxTree::read(&RawValue::from_string("{}".into()).unwrap()).unwrap().nodes().count(), 0);
+        let deep = format!("{}{}", "[".repeat(1_000), "]".repeat(1_000));
+        assert!(AxTree::read(&RawValue::from_string(deep).unwrap()).is_err());
     }
 }

@@ -11,7 +11,7 @@ use super::tree::{ElementId, Frame, Source};
 use super::{PageText, lines};
 use crate::browser::cdp::CdpError;
 use crate::browser::page::Page;
-use crate::text::visible;
+use crate::text::{one_line, visible};
 
 /// Frames of a page that are looked into.
 const FRAMES: usize = 20;
@@ -48,13 +48,13 @@ pub(crate) async fn collect(page: &mut Page) -> Result<PageText, CdpError> {
     if page.last.as_ref().is_some_and(|last| last.document != document) {
         page.refs.forget();
     }
+    page.refs.make_room();
     let nodes = Source { frames: &frames, dom: &dom }.nodes(&mut page.refs);
     let root = frames.first().and_then(|f| f.tree.root());
     let title = root.map(|r| visible(r.name()).into_owned()).unwrap_or_default();
-    let title: Vec<&str> = title.split_whitespace().collect();
     Ok(PageText {
         url: visible(&url).into_owned(),
-        title: title.join(" "),
+        title: one_line(&title),
         document,
         lines: lines::lines(&nodes),
     })
@@ -101,7 +101,7 @@ async fn local_frames(page: &Page, session: Option<String>, first: &str) -> Resu
                 Err(_) => continue,
             }
         };
-        frames.push(Frame { session: session.clone(), tree: AxTree::read(&reply), owner });
+        frames.push(Frame { session: session.clone(), tree: AxTree::read(&reply)?, owner });
     }
     Ok(frames)
 }

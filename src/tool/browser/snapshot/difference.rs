@@ -1,4 +1,4 @@
-//! What changed since the last snapshot of the same document.
+//! The changes since the last snapshot of the same document.
 
 use similar::{ChangeTag, TextDiff};
 

@@ -34,7 +34,7 @@ const SHAPES: usize = 100;
 const DRAWS: [&str; 9] =
     ["circle", "ellipse", "rect", "polygon", "polyline", "path", "line", "text", "image"];
 
-/// What the accessibility tree does not say of an element.
+/// The facts about an element that the accessibility tree does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct DomNode {
     /// Reacts to a click by a listener, or has the pointer of things that do.

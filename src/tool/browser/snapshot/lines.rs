@@ -2,7 +2,7 @@
 
 use super::role::Role;
 use super::tree::Node;
-use crate::text::visible;
+use crate::text::{one_line, visible};
 
 /// Bytes of one text or name.
 const TEXT: usize = 2_000;
@@ -77,14 +77,13 @@ fn is_plain_list(node: &Node) -> bool {
 fn quote(text: &str, limit: usize) -> String {
     // Characters without a width could hide words from a person who looks at the page.
     let text: String = text.chars().filter(|c| !hidden(*c)).collect();
-    let line: Vec<&str> = text.split_whitespace().collect();
-    let line = line.join(" ");
+    let line = one_line(&text);
     let cut = line.floor_char_boundary(limit);
     let more = if cut < line.len() { "..." } else { "" };
     format!("\"{}{more}\"", visible(&line[..cut]).replace('"', "'"))
 }
 
-/// Whether a character is invisible or turns the direction of a text.
+/// True for a character that is invisible or turns the direction of a text.
 fn hidden(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')

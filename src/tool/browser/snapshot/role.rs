@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What an element is.
+/// The kind of an element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Role {
     /// A text, no element.

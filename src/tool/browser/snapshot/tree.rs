@@ -116,7 +116,7 @@ pub(crate) struct Refs {
     last: u32,
 }
 
-/// What a reference leads to.
+/// The element of a reference.
 #[derive(Clone, Debug)]
 pub(crate) struct RefElement {
     pub(crate) id: ElementId,
@@ -124,20 +124,28 @@ pub(crate) struct RefElement {
     pub(crate) name: String,
 }
 
-/// Elements that are remembered of a tab: more than those of one snapshot, so that none of these is forgotten.
-const REFS: usize = 200_000;
+/// Elements of a tab that are remembered. A snapshot begins anew when half of them are taken; those beyond get no reference,
+/// so that none that a snapshot shows is forgotten.
+const REFS: usize = 400_000;
 
 impl Refs {
-    fn number(&mut self, id: ElementId, role: Role, name: &str) -> u32 {
-        if self.elements.len() >= REFS {
-            self.numbers.clear();
-            self.elements.clear();
+    /// The number of an element; `None`: there are too many.
+    fn number(&mut self, id: ElementId, role: Role, name: &str) -> Option<u32> {
+        if self.elements.len() >= REFS && !self.numbers.contains_key(&id) {
+            return None;
         }
         let next = self.last + 1;
         let number = *self.numbers.entry(id.clone()).or_insert(next);
         self.last = self.last.max(number);
         self.elements.insert(number, RefElement { id, role, name: name.into() });
-        number
+        Some(number)
+    }
+
+    /// Makes room for a snapshot.
+    pub(super) fn make_room(&mut self) {
+        if self.elements.len() >= REFS / 2 {
+            self.forget();
+        }
     }
 
     /// Gives an element the name that the snapshot shows; one without a name keeps the browser's.
@@ -202,7 +210,7 @@ struct Builder<'a> {
     hidden: &'a HashMap<i64, Vec<i64>>,
 }
 
-/// What is around a node.
+/// The surroundings of a node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Around {
     /// An element that an agent acts on.
@@ -247,7 +255,7 @@ impl Builder<'_> {
                 && dom.is_some_and(|n| n.visible && (n.listens || !around.active))
             || shape
             || around.list && ITEMS.contains(&role);
-        let reference = ax.backend.filter(|_| acts).map(|backend| {
+        let reference = ax.backend.filter(|_| acts).and_then(|backend| {
             let role = match plain {
                 true if shape && !clickable => Role::Shape,
                 true => Role::Clickable,
@@ -379,7 +387,7 @@ impl Builder<'_> {
     fn hidden_element(&self, backend: i64, refs: &mut Refs) -> Option<Node> {
         let dom = self.dom(Some(backend))?;
         let role = if dom.clickable { Role::Clickable } else { Role::Shape };
-        let number = refs.number(self.element(backend), role.clone(), &dom.tag);
+        let number = refs.number(self.element(backend), role.clone(), &dom.tag)?;
         Some(Node {
             reference: Some(number),
             role,
@@ -388,7 +396,7 @@ impl Builder<'_> {
         })
     }
 
-    /// What tells an element without a name from others: its tag, attributes, and with `drawn` its colour and size.
+    /// The words that tell an element without a name from others: its tag, attributes, and with `drawn` its colour and size.
     fn looks(&self, backend: Option<i64>, drawn: bool) -> Vec<String> {
         let Some(dom) = self.dom(backend) else { return Vec::new() };
         let mut words = vec![dom.tag.clone()];
@@ -402,12 +410,12 @@ impl Builder<'_> {
 }
 
 impl Node {
-    /// Whether it holds nothing to act on.
+    /// True when it holds nothing to act on.
     fn is_text_only(&self) -> bool {
         self.reference.is_none() && self.children.iter().all(Self::is_text_only)
     }
 
-    /// Whether this text goes on in the next node.
+    /// True when this text goes on in the next node.
     fn joins(&self, next: &Self) -> bool {
         let text = |node: &Self| node.role == Role::Text && !node.alone;
         text(self) && text(next)
@@ -463,7 +471,7 @@ fn without_labels(nodes: Vec<Node>) -> Vec<Node> {
             matches!(&field.role, Role::Other(role) if FIELDS.contains(&role.as_str()))
                 && field.reference.is_some()
                 && label.name.chars().count() > 2
-                && field.name.contains(label.name.as_str())
+                && has_words(&field.name, &label.name)
         })
     };
     let label = |at: usize| {
@@ -472,6 +480,14 @@ fn without_labels(nodes: Vec<Node>) -> Vec<Node> {
     };
     let labels: Vec<bool> = (0..nodes.len()).map(label).collect();
     nodes.into_iter().zip(labels).filter(|(_, label)| !label).map(|(node, _)| node).collect()
+}
+
+/// True when a text has all of another, not as a part of a longer word.
+fn has_words(text: &str, words: &str) -> bool {
+    let ends = |at: usize, end: usize| {
+        !text[..at].ends_with(char::is_alphanumeric) && !text[end..].starts_with(char::is_alphanumeric)
+    };
+    text == words || text.match_indices(words).any(|(at, _)| ends(at, at + words.len()))
 }
 
 /// The children of a node without texts that its name or value says already.
@@ -522,6 +538,37 @@ fn states(ax: &AxNode) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_label_goes_only_where_its_field_says_its_words() {
+        for (label, field, goes) in [
+            ("Name", "Name", true),
+            ("Name", "Name (required)", true),
+            ("Name", "Full Name", true),
+            ("Rate", "Operate", false),
+            ("Rate", "Rates", false),
+            ("Name", "Names, Name", true),
+        ] {
+            let text = Node { name: label.into(), ..Node::default() };
+            let role = Role::Other("textbox".into());
+            let field = Node { reference: Some(1), role, name: field.into(), ..Node::default() };
+            assert_eq!(without_labels(vec![text, field.clone()]).len() == 1, goes, "{label} {field:?}");
+        }
+    }
+
+    #[test]
+    fn no_reference_of_a_snapshot_is_forgotten_within_it() {
+        let mut refs = Refs::default();
+        let id = |backend| ElementId { session: None, backend };
+        for backend in 0..REFS as i64 + 10 {
+            let number = refs.number(id(backend), Role::Clickable, "");
+            assert_eq!(number.is_some(), (backend as usize) < REFS);
+        }
+        assert_eq!(refs.number(id(0), Role::Clickable, ""), Some(1));
+        assert_eq!(refs.get(1).map(|element| element.id.backend), Some(0));
+        refs.make_room();
+        assert_eq!(refs.number(id(0), Role::Clickable, ""), Some(REFS as u32 + 1));
+    }
 
     #[test]
     fn a_large_page_keeps_the_references_of_its_begin() {

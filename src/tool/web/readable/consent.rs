@@ -11,16 +11,17 @@ const LOOKED: usize = 100;
 /// Elements around a button that may be its box.
 const AROUND: usize = 12;
 
-/// Names of programs that ask for consent, and words that mean nothing else, in ids and classes.
-const PROGRAMS: [&str; 22] = [
+/// Names of programs that ask for consent, and words that mean nothing else, in ids and classes, as whole words.
+const PROGRAMS: [&str; 25] = [
     "onetrust",
     "cookiebot",
-    "cybotcookie",
+    "cybotcookiebotdialog",
     "didomi",
     "usercentrics",
     "qc-cmp",
+    "qc-cmp2",
     "truste",
-    "sp_message",
+    "sp-message",
     "cc-window",
     "cookieyes",
     "cky-consent",
@@ -29,6 +30,8 @@ const PROGRAMS: [&str; 22] = [
     "osano",
     "termly",
     "borlabs",
+    "borlabscookie",
+    "borlabscookiebox",
     "cmplz",
     "quantcast",
     "fc-consent",
@@ -94,6 +97,47 @@ const ASKED: [&str; 13] = [
     "similar technologies",
     "personal data",
 ];
+/// With one of these, a text about cookies is about those of the page.
+const OF_PAGES: [&str; 36] = [
+    "use cookies",
+    "uses cookies",
+    "using cookies",
+    "use of cookies",
+    "store cookies",
+    "set cookies",
+    "sets cookies",
+    "our cookies",
+    "all cookies",
+    "cookies to ",
+    "cookies and ",
+    "cookies for ",
+    "cookie policy",
+    "cookie settings",
+    "cookie preferences",
+    "cookie notice",
+    "cookie consent",
+    "essential cookies",
+    "necessary cookies",
+    "party cookies",
+    "analytics",
+    "website",
+    "this site",
+    "our site",
+    "browser",
+    "verwendet cookies",
+    "verwenden cookies",
+    "nutzen cookies",
+    "nutzt cookies",
+    "cookies zu",
+    "des cookies",
+    "utilizamos cookies",
+    "usamos cookies",
+    "utilizza cookie",
+    "utilizziamo cookie",
+    "gebruiken cookies",
+];
+/// Bytes of a text in a box that stands after one that asked.
+const SHORT: usize = 200;
 /// Words of boxes that ask for an address to send news to.
 const NEWS: [&str; 10] = [
     "newsletter",
@@ -138,13 +182,22 @@ fn is_answer(node: &NodeRef<'_>) -> bool {
 /// True when id, class or label say that an element is such a box, and it is one.
 fn is_named_box(node: &NodeRef<'_>) -> bool {
     let names = [attribute(node, "id"), attribute(node, "class"), attribute(node, "aria-label")].join(" ");
-    let certain = PROGRAMS.iter().any(|name| names.contains(name));
-    let likely = names.contains("cookie") || names.contains("consent");
-    if !(certain || likely && BOXES.iter().any(|word| names.contains(word))) || holds_core(node) {
+    // As words: `sidebar` is no bar, and `trusted` no program.
+    let words: Vec<&str> =
+        names.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let names = format!("-{}-", words.join("-"));
+    let certain = PROGRAMS.iter().any(|name| names.contains(&format!("-{name}-")));
+    let about = ["cookies", "cookie", "consent"];
+    let rest = |word: &'_ &str, name: &str| word.strip_prefix(name).is_some_and(|rest| BOXES.contains(&rest));
+    let joined = words.iter().any(|word| about.iter().any(|name| rest(word, name)));
+    let apart = words.iter().any(|word| about.contains(word))
+        && (names.contains("-pop-up-") || words.iter().any(|word| BOXES.contains(word)));
+    if !(certain || joined || apart) || holds_core(node) {
         return false;
     }
     let text = plain(node, BOX);
-    if text.len() >= BOX && !certain || !ASKED.iter().any(|word| text.contains(word)) {
+    let asked = ASKED.iter().any(|word| text.contains(word));
+    if text.len() >= BOX || !asked || !certain && !asks(&text) {
         return false;
     }
     certain
@@ -161,11 +214,17 @@ fn box_of_answer<'a>(button: NodeRef<'a>) -> Option<NodeRef<'a>> {
         if is_core(&around) || holds_core(&around) || !only_asks(&around) {
             break;
         }
-        if ASKED.iter().any(|word| plain(&around, BOX).contains(word)) {
+        if asks(&plain(&around, BOX)) {
             found = Some(around);
         }
     }
     found
+}
+
+/// True for a text, in small letters, about consent or about the cookies of a page: the word cookie alone has other meanings.
+fn asks(text: &str) -> bool {
+    let mut asked = ASKED.iter().filter(|word| text.contains(**word));
+    asked.any(|word| *word != "cookie" || OF_PAGES.iter().any(|word| text.contains(word)))
 }
 
 /// True when each paragraph of an element belongs to a question for consent: it has one of its words, or is short and stands
@@ -189,7 +248,7 @@ fn only_asks(node: &NodeRef<'_>) -> bool {
         }
         if ASKED.iter().any(|word| text.contains(word)) {
             asked = true;
-        } else if !asked {
+        } else if !asked || text.len() > SHORT {
             return false;
         }
     }

@@ -1,4 +1,4 @@
-//! What of a page is not in its text.
+//! The parts of a page that are not in its text.
 
 /// Counts of what was left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,11 +17,17 @@ pub(super) struct LeftOut {
     /// Fields of forms, and the forms.
     pub fields: usize,
     pub forms: usize,
+    /// Words of parts that the page hides.
+    pub hidden: usize,
+    /// Cells of tables in columns that are not shown.
+    pub cells: usize,
+    /// The text was cut at its greatest size.
+    pub cut: bool,
 }
 
 impl LeftOut {
-    /// The counts in words; `None`: nothing was left out.
-    pub(super) fn sentence(&self) -> Option<String> {
+    /// The counts in words; none: nothing was left out.
+    pub(super) fn sentences(&self) -> Vec<String> {
         let count = |n: usize, one: &str, many: &str| match n {
             0 => None,
             1 => Some(format!("1 {one}")),
@@ -41,8 +47,17 @@ impl LeftOut {
             count(self.frames, "frame (its address is shown)", "frames (their addresses are shown)"),
             count(self.media, "video or other medium", "videos or other media"),
             forms,
+            count(self.hidden, "hidden word", "hidden words"),
+            count(self.cells, "cell of a wide table", "cells of wide tables"),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| format!("left out: {}; raw=true gives the HTML", parts.join(", ")))
+        let mut said = Vec::new();
+        if !parts.is_empty() {
+            said.push(format!("left out: {}; raw=true gives the HTML", parts.join(", ")));
+        }
+        if self.cut {
+            said.push("its text is longer than 4 MB as Markdown: the rest of it was left out".into());
+        }
+        said
     }
 }

@@ -4,17 +4,22 @@ use dom_query::NodeRef;
 use reqwest::Url;
 
 use super::left_out::LeftOut;
-use super::{attribute, is, table};
+use super::{ADDRESS, attribute, is, table};
+use crate::text::one_line;
 
 /// Levels of lists and quotations that are shown by indentation.
 const NESTED: usize = 8;
 /// Longest word that names the language of a piece of code.
 const LANGUAGE: usize = 20;
+/// Bytes that are written of a page: a short one may name a long address again and again.
+const OUTPUT: usize = 4 << 20;
+/// Elements that are blocks: a button before one of them opens it.
+const BLOCKS: [&str; 9] = ["div", "p", "ul", "ol", "dl", "section", "table", "pre", "blockquote"];
 
 /// The content of `parts`, one after another. Relative addresses are made absolute with `base`.
 pub(super) fn write(parts: &[NodeRef<'_>], base: &Url, left: &mut LeftOut) -> String {
     let mut writer =
-        Writer { base, left, out: String::new(), line: String::new(), prefix: Vec::new(), flat: 0 };
+        Writer { base, left, out: String::new(), line: String::new(), prefix: Vec::new(), flat: 0, spent: 0 };
     for part in parts {
         writer.gap();
         writer.children(part);
@@ -23,7 +28,7 @@ pub(super) fn write(parts: &[NodeRef<'_>], base: &Url, left: &mut LeftOut) -> St
     writer.out.trim().to_owned()
 }
 
-/// What stands before the lines of a list item or a quotation.
+/// The begin of the lines of a list item or a quotation.
 struct Prefix {
     /// Before its first line; taken when that was written.
     first: Option<String>,
@@ -39,6 +44,8 @@ pub(super) struct Writer<'a> {
     prefix: Vec<Prefix>,
     /// Levels of elements whose content stands in one line.
     flat: usize,
+    /// Bytes that were written.
+    spent: usize,
 }
 
 impl Writer<'_> {
@@ -48,8 +55,18 @@ impl Writer<'_> {
         }
     }
 
+    /// Counts bytes that are written; `false`: there were too many.
+    pub(super) fn spend(&mut self, bytes: usize) -> bool {
+        self.spent = self.spent.saturating_add(bytes);
+        self.left.cut |= self.spent > OUTPUT;
+        !self.left.cut
+    }
+
     /// Writes a node, which may be text.
     pub(super) fn element(&mut self, node: &NodeRef<'_>) {
+        if !self.spend(0) {
+            return;
+        }
         if node.is_text() {
             self.text(&node.text());
             return;
@@ -108,13 +125,15 @@ impl Writer<'_> {
             }
             "input" => self.field(node),
             "select" | "textarea" => self.left.fields += 1,
-            // A heading that opens its section is a button; any other is nothing to read.
+            // A heading that opens its section is a button, and what opens a part names it; any other is nothing to read.
             "button" => {
                 if node
                     .ancestors_it(Some(3))
                     .any(|n| is(&n, &["h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary"]))
                 {
                     self.children(node);
+                } else if opens(node) {
+                    self.block(false, |w| w.children(node));
                 }
             }
             "script" | "style" | "template" | "svg" | "head" | "title" | "noframes" => {}
@@ -172,14 +191,25 @@ impl Writer<'_> {
         self.line.clear();
     }
 
-    /// Ends the line, which may be empty.
-    fn end_line(&mut self) {
-        let line = std::mem::take(&mut self.line);
+    /// Begins a line of so many bytes; `false`: it has no place.
+    fn prefixes(&mut self, bytes: usize) -> bool {
+        if !self.spend(bytes + 1 + self.prefix.len() * 2) {
+            return false;
+        }
         for prefix in &mut self.prefix {
             match prefix.first.take() {
                 Some(first) => self.out.push_str(&first),
                 None => self.out.push_str(&prefix.other),
             }
+        }
+        true
+    }
+
+    /// Ends the line, which may be empty.
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        if !self.prefixes(line.len()) {
+            return;
         }
         self.out.push_str(line.trim());
         let end = self.out.trim_end_matches(' ').len();
@@ -198,14 +228,16 @@ impl Writer<'_> {
 
     /// A line as it is, without losing white space.
     pub(super) fn exact(&mut self, line: &str) {
-        for prefix in &mut self.prefix {
-            match prefix.first.take() {
-                Some(first) => self.out.push_str(&first),
-                None => self.out.push_str(&prefix.other),
-            }
+        if !self.prefixes(line.len()) {
+            return;
         }
         self.out.push_str(line.trim_end());
         self.out.push('\n');
+    }
+
+    /// Counts a cell of a table that has no column.
+    pub(super) fn left_cell(&mut self) {
+        self.left.cells += 1;
     }
 
     /// The content of an element in one line.
@@ -268,10 +300,12 @@ impl Writer<'_> {
 
     fn code(&mut self, node: &NodeRef<'_>) {
         let text = node.text();
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let text = words.join(" ");
+        let text = one_line(&text);
         if !text.is_empty() {
-            let mark = if text.contains('`') { "``" } else { "`" };
+            let mark = match backticks(&text) {
+                0 => "`".to_owned(),
+                run => "`".repeat(run + 1),
+            };
             self.line.push_str(&format!("{mark}{text}{mark}"));
         }
     }
@@ -297,10 +331,7 @@ impl Writer<'_> {
         if text.is_empty() {
             return;
         }
-        let mut fence = "```".to_owned();
-        while text.contains(&fence) {
-            fence.push('`');
-        }
+        let fence = "`".repeat(backticks(text).max(2) + 1);
         self.block(true, |w| {
             w.exact(&format!("{fence}{language}"));
             text.lines().for_each(|line| w.exact(line));
@@ -313,8 +344,7 @@ impl Writer<'_> {
         let mut text = self.in_line(node);
         if text.is_empty() {
             let named = ["aria-label", "title"].iter().find_map(|name| node.attr(name));
-            text =
-                named.map(|name| name.split_whitespace().collect::<Vec<_>>().join(" ")).unwrap_or_default();
+            text = named.map(|name| one_line(&name)).unwrap_or_default();
         }
         // Signs beside headings, which lead to these.
         if text.is_empty() || matches!(text.as_str(), "#" | "¶" | "§" | "🔗") {
@@ -334,19 +364,20 @@ impl Writer<'_> {
         }
     }
 
-    /// An address of a page, a mail box or a telephone, absolute; `None`: it leads to this page, or nowhere.
-    fn address(&self, href: &str) -> Option<String> {
+    /// An address of a page, a mail box or a telephone, absolute; `None`: it leads to this page, or nowhere, or is too long.
+    fn address(&mut self, href: &str) -> Option<String> {
         let href = href.trim();
         if href.is_empty() || href.starts_with('#') {
             return None;
         }
         let url = self.base.join(href).ok()?;
-        matches!(url.scheme(), "http" | "https" | "mailto" | "tel" | "ftp").then(|| url.to_string())
+        let known = matches!(url.scheme(), "http" | "https" | "mailto" | "tel" | "ftp");
+        (known && url.as_str().len() <= ADDRESS && self.spend(url.as_str().len())).then(|| url.into())
     }
 
     fn image(&mut self, node: &NodeRef<'_>) {
         let alt = node.attr("alt").unwrap_or_default();
-        let alt = alt.split_whitespace().collect::<Vec<_>>().join(" ");
+        let alt = one_line(&alt);
         if alt.is_empty() {
             self.left.images += 1;
             return;
@@ -371,11 +402,14 @@ impl Writer<'_> {
 
     /// A frame, by its address.
     fn framed(&mut self, node: &NodeRef<'_>) {
+        let Some(address) = node.attr("src").and_then(|src| self.address(&src)) else {
+            self.left.media += 1;
+            return;
+        };
         self.left.frames += 1;
-        let Some(address) = node.attr("src").and_then(|src| self.address(&src)) else { return };
         let title =
             ["title", "name"].iter().filter_map(|name| node.attr(name)).find(|t| !t.trim().is_empty());
-        let title = title.map(|t| format!(" {}", t.split_whitespace().collect::<Vec<_>>().join(" ")));
+        let title = title.map(|t| format!(" {}", one_line(&t)));
         self.block(false, |w| {
             w.line.push_str(&linked(&format!("frame{}", title.unwrap_or_default()), &address));
         });
@@ -402,7 +436,18 @@ fn linked(text: &str, address: &str) -> String {
     }
 }
 
-/// Whether the text of an element begins and ends with white space, which stands outside of its marks.
+/// The longest run of backticks.
+fn backticks(text: &str) -> usize {
+    text.split(|c: char| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+/// True for a button that opens a part of the page, or stands before one.
+fn opens(node: &NodeRef<'_>) -> bool {
+    let next = || node.next_element_sibling().is_some_and(|next| is(&next, &BLOCKS));
+    node.has_attr("aria-expanded") || node.has_attr("aria-controls") || next()
+}
+
+/// True where the text of an element begins and ends with white space, which stands outside of its marks.
 fn edges(node: &NodeRef<'_>) -> (bool, bool) {
     let starts = |n: Option<NodeRef<'_>>, f: fn(&str) -> bool| {
         n.filter(NodeRef::is_text).is_some_and(|n| f(&n.text()))

@@ -24,11 +24,15 @@ use dom_query::{Document, NodeRef};
 use reqwest::Url;
 
 use super::html::{is_too_deep, strip};
+use crate::text::one_line;
 use left_out::LeftOut;
 use prune::Extent;
+pub(super) use scripts::ByScripts;
 
 /// Bytes of text below which a page is looked at again with less removed.
 const LITTLE: usize = 200;
+/// Bytes of an address that is shown, and of one that others are relative to.
+const ADDRESS: usize = 2_000;
 /// Nodes of the largest part that is taken for a box.
 const NODES: usize = 20_000;
 
@@ -39,14 +43,14 @@ pub(super) struct Readable {
     /// Sentences about what was left out, without a full stop.
     pub notes: Vec<String>,
     /// Its text is made by scripts, which did not run.
-    pub scripts: bool,
+    pub scripts: Option<ByScripts>,
 }
 
 /// The readable part of `html`, which is at `url`.
 pub(super) fn read(html: &str, url: &Url) -> Readable {
     if is_too_deep(html) {
         let note = "its parts are nested too deeply: this is its plain text, without links".to_owned();
-        return Readable { text: strip(html), notes: vec![note], scripts: false };
+        return Readable { text: strip(html), notes: vec![note], scripts: None };
     }
     let scripts = scripts::Signs::of(&Document::from(html));
     let mut best = attempt(html, url, Extent::Text);
@@ -65,7 +69,7 @@ pub(super) fn read(html: &str, url: &Url) -> Readable {
         best = attempt(html, url, Extent::WithHidden);
     }
     let (text, left) = best;
-    Readable { scripts: scripts.made_by_scripts(&text), notes: left.sentence().into_iter().collect(), text }
+    Readable { scripts: scripts.made_by_scripts(&text), notes: left.sentences(), text }
 }
 
 /// The text with so much of the page, and what is not in it.
@@ -88,13 +92,14 @@ fn attempt(html: &str, url: &Url, extent: Extent) -> (String, LeftOut) {
 fn base(document: &Document, url: &Url) -> Url {
     let named = document.select("base[href]").nodes().first().and_then(|node| node.attr("href"));
     let named = named.and_then(|href| url.join(href.trim()).ok());
-    named.filter(|base| matches!(base.scheme(), "http" | "https")).unwrap_or_else(|| url.clone())
+    let usable = |base: &Url| matches!(base.scheme(), "http" | "https") && base.as_str().len() <= ADDRESS;
+    named.filter(usable).unwrap_or_else(|| url.clone())
 }
 
 /// The title of the document, in one line.
 fn title(document: &Document) -> String {
     let text = document.select("head title").nodes().first().map(NodeRef::text).unwrap_or_default();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    one_line(&text)
 }
 
 /// The number of words below a node, at most about `most`.

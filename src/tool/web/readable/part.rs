@@ -35,7 +35,7 @@ const AROUND: [&str; 20] = [
     "promo",
 ];
 
-/// The elements whose content is shown, in their order. What lies around the text in them is removed.
+/// The elements whose content is shown, in their order. The parts around the text in them are removed.
 pub(super) fn choose<'a>(document: &'a Document, extent: Extent) -> Vec<NodeRef<'a>> {
     let body = document.select("body, frameset").nodes().first().copied().unwrap_or_else(|| document.root());
     if extent >= Extent::WithBoxes {
@@ -103,8 +103,14 @@ fn beside<'a>(body: &NodeRef<'a>, marked: bool) -> Vec<NodeRef<'a>> {
         let mut names = names.split(|c: char| c.is_whitespace() || c == '-' || c == '_');
         names.any(|name| AROUND.contains(&name))
     };
-    let in_core =
-        |node: &NodeRef<'_>| node.ancestors_it(None).any(|around| is(&around, &["main", "article"]));
+    // The header of a section is a part of its text; a box of links in it need not be.
+    let in_core = |node: &NodeRef<'_>, element: bool| {
+        node.ancestors_it(None).any(|around| {
+            is(&around, &["main", "article"])
+                || attribute(&around, "role") == "main"
+                || element && is(&around, &["section"])
+        })
+    };
     body.descendants_it()
         .filter(|node| {
             let role = attribute(node, "role");
@@ -113,7 +119,7 @@ fn beside<'a>(body: &NodeRef<'a>, marked: bool) -> Vec<NodeRef<'a>> {
             let block = is(node, &["div", "ul", "ol", "section", "td", "table", "p"]);
             (element || block && named(node) && (is_links(node) || is_foot(node)))
                 && !holds_core(node)
-                && !in_core(node)
+                && !in_core(node, element)
                 && (element && marked || words(node, usize::MAX) * 3 <= whole)
         })
         .collect()

@@ -3,7 +3,7 @@
 use dom_query::{Document, NodeRef};
 
 use super::left_out::LeftOut;
-use super::{attribute, consent, holds_core, is, is_core, plain};
+use super::{attribute, consent, holds_core, is, is_core, plain, words};
 
 /// How much of the page is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,12 @@ pub(super) fn prune(document: &Document, extent: Extent, left: &mut LeftOut) {
     }
     if extent < Extent::WithHidden {
         let marked = document.select("[hidden], [aria-hidden=true i], [style], dialog:not([open])");
+        let mut removed = std::collections::HashSet::new();
         for node in marked.nodes().iter().filter(|node| is_hidden(node)) {
+            if !node.ancestors_it(None).any(|around| removed.contains(&around.id)) {
+                left.hidden += words(node, usize::MAX);
+            }
+            removed.insert(node.id);
             node.remove_from_parent();
         }
     }
@@ -88,5 +93,14 @@ fn is_dialog(node: &NodeRef<'_>) -> bool {
     let marked = is(node, &["dialog"])
         || matches!(attribute(node, "role").as_str(), "dialog" | "alertdialog")
         || attribute(node, "aria-modal") == "true";
-    marked || !holds_core(node) && plain(node, OVERLAY).len() < OVERLAY
+    if marked {
+        return true;
+    }
+    // A text that lies over its picture, or in the card that it names.
+    let class = attribute(node, "class");
+    let overlay = class.split_whitespace().any(|name| name == "overlay");
+    let caption = is(node, &["figcaption", "figure", "a"])
+        || node.ancestors_it(None).any(|around| is(&around, &["figure", "a"]))
+        || overlay && !node.descendants_it().any(|inner| is(&inner, &["button", "form", "input"]));
+    !caption && !holds_core(node) && plain(node, OVERLAY).len() < OVERLAY
 }

@@ -12,7 +12,15 @@ const EMPTY: usize = 120;
 const ROOTS: &str = "#root, #app, #__next, #__nuxt, #___gatsby, #svelte, #main-app, app-root, [data-reactroot], [ng-app], \
                      [data-server-rendered], #app-root, #application";
 
-/// What a page says of its scripts.
+/// How sure it is that scripts make the text of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::web) enum ByScripts {
+    Surely,
+    /// It has scripts and little text.
+    Perhaps,
+}
+
+/// The signs of a page that scripts make its text.
 pub(super) struct Signs {
     /// There are scripts that run.
     scripts: bool,
@@ -39,11 +47,17 @@ impl Signs {
         }
     }
 
-    /// True when the text that was found is not the page's.
-    pub(super) fn made_by_scripts(&self, text: &str) -> bool {
+    /// `None`: the text that was found is the page's.
+    pub(super) fn made_by_scripts(&self, text: &str) -> Option<ByScripts> {
         let size = text.trim().len();
         let asks = self.asks || asks_for_scripts(&text.to_lowercase());
-        size < READABLE && (asks || self.scripts && (self.empty_root || size < EMPTY))
+        if size >= READABLE {
+            None
+        } else if asks || self.scripts && (self.empty_root || size == 0) {
+            Some(ByScripts::Surely)
+        } else {
+            (self.scripts && size < EMPTY).then_some(ByScripts::Perhaps)
+        }
     }
 }
 

@@ -22,6 +22,9 @@ pub(super) fn write(writer: &mut Writer<'_>, table: &NodeRef<'_>) {
     }
     if !is_data(table, &rows.iter().map(cells).collect::<Vec<_>>()) {
         writer.block(true, |w| {
+            for caption in &captions {
+                w.element(caption);
+            }
             for cell in rows.iter().flat_map(cells) {
                 w.element(&cell);
             }
@@ -32,7 +35,8 @@ pub(super) fn write(writer: &mut Writer<'_>, table: &NodeRef<'_>) {
         for caption in &captions {
             w.element(caption);
         }
-        let rows: Vec<Vec<String>> = rows.iter().map(|row| texts(w, &cells(row))).collect();
+        let mut carried = Vec::new();
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| texts(w, &cells(row), &mut carried)).collect();
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0).min(COLUMNS);
         for (at, row) in rows.iter().filter(|row| !row.is_empty()).enumerate() {
             let mut line = String::from("|");
@@ -52,14 +56,34 @@ fn cells<'a>(row: &NodeRef<'a>) -> Vec<NodeRef<'a>> {
     row.children_it(false).filter(|cell| is(cell, &["td", "th"])).collect()
 }
 
-/// The texts of a row's cells; one that spans columns is followed by empty ones.
-fn texts(writer: &mut Writer<'_>, cells: &[NodeRef<'_>]) -> Vec<String> {
+/// The texts of a row's cells; where one spans columns or rows, its other places are empty. `carried`: the rows below that
+/// the cell in each column still spans.
+fn texts(writer: &mut Writer<'_>, cells: &[NodeRef<'_>], carried: &mut Vec<usize>) -> Vec<String> {
     let mut texts = Vec::new();
+    let spans = |cell: &NodeRef<'_>, name: &str| {
+        attribute(cell, name).parse::<usize>().unwrap_or(1).clamp(1, usize::from(u16::MAX))
+    };
+    let skip = |texts: &mut Vec<String>, carried: &mut Vec<usize>| {
+        while let Some(rows) = carried.get_mut(texts.len()).filter(|rows| **rows > 0) {
+            *rows -= 1;
+            texts.push(String::new());
+        }
+    };
     for cell in cells {
+        skip(&mut texts, carried);
+        let columns = spans(cell, "colspan").min(COLUMNS.saturating_sub(texts.len()));
+        if columns == 0 || !writer.spend(columns) {
+            writer.left_cell();
+            continue;
+        }
+        let from = texts.len();
         texts.push(writer.in_line(cell).replace('|', "\\|"));
-        let span: usize = attribute(cell, "colspan").parse().unwrap_or(1);
-        texts.resize((texts.len() + span.saturating_sub(1)).min(COLUMNS.max(texts.len())), String::new());
+        texts.resize(from + columns, String::new());
+        carried.resize(carried.len().max(texts.len()), 0);
+        carried[from..texts.len()].fill(spans(cell, "rowspan") - 1);
     }
+    skip(&mut texts, carried);
+    carried.iter_mut().skip(texts.len()).for_each(|rows| *rows = rows.saturating_sub(1));
     texts
 }
 

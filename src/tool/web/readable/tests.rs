@@ -148,6 +148,12 @@ fn text_that_only_resembles_a_box_stays() {
         "<article class=\"post cookie-policy\"><h1>Cookie policy</h1><p>KEEP we use cookies.</p><a href=/x>Accept them</a></article>",
         "<main><p>KEEP</p><form><input type=email name=email><input type=password><button>Log in</button></form></main>",
         "<main><h1>Contact</h1><p>KEEP write to us.</p><form><input type=email><textarea></textarea></form></main>",
+        "<main><h1>A</h1><div class=\"sidebar cookie\"><p>KEEP each cookie needs butter.</p><button>OK</button></div></main>",
+        "<main><h1>A</h1><div class=trusted-sellers><p>KEEP we protect personal data.</p><a href=/x>More</a></div></main>",
+        "<main><h1>A</h1><div><p>KEEP a cookie of oats, baked at noon.</p><button>OK</button></div></main>",
+        "<main><h1>A</h1><a href=/b><img alt=b src=b.png><div class=overlay>KEEP the caption</div></a></main>",
+        "<main><h1>A</h1><div class=card><img alt=b src=b.png><div class=overlay>KEEP the caption</div></div></main>",
+        "<div role=main><h1>A</h1><aside>KEEP beware of the dog</aside><p>text</p></div>",
         "<div role=dialog><article><h1>Photo</h1><p>KEEP</p></article></div>",
         "<main><h1>Code</h1><div role=tabpanel hidden><pre>KEEP</pre></div></main>",
         "<main><h1>A</h1><details><summary>More</summary><p>KEEP</p></details></main>",
@@ -158,6 +164,31 @@ fn text_that_only_resembles_a_box_stays() {
         let text = text(html);
         assert!(text.contains("KEEP"), "{html}\n{text}");
     }
+    let long = "KEEP the harbour is described here in many words. ".repeat(6);
+    for html in [
+        format!(
+            "<main><h1>A</h1><div><p>We use cookies on this site.</p><p>{long}</p><button>OK</button></div></main>"
+        ),
+        format!("<main><h1>A</h1><div id=gdpr><p>We use cookies.</p><p>{}</p></div></main>", long.repeat(12)),
+    ] {
+        assert!(text(&html).contains("KEEP"), "{html}");
+    }
+}
+
+#[test]
+fn a_short_page_cannot_become_a_text_without_end() {
+    let long = "a/".repeat(950);
+    for html in [
+        format!("<base href=\"https://x.example/{long}\"><main>{}", "<p><a href=z>y</a>".repeat(1_500)),
+        format!("<main><table><tr><th>x</th></tr>{}", "<tr><td colspan=64>x</td></tr>".repeat(22_000)),
+    ] {
+        let found = read_at(&html);
+        assert!(found.text.len() <= 4 << 20, "{}", found.text.len());
+        assert!(found.notes.iter().any(|note| note.contains("longer than 4 MB")), "{:?}", found.notes);
+    }
+    // Lines without content do not make a page deep.
+    let flat = format!("<main><h1>T</h1>{}<p><a href=/z>end</a>", "x<br>".repeat(21_000));
+    assert!(text(&flat).contains("[end](https://example.org/z)"));
 }
 
 #[test]
@@ -233,6 +264,21 @@ fn elements_are_written_as_markdown() {
             "<p>10<sup>6</sup> &amp; &lt;b&gt; &quot;x&quot; &copy; &#8364; caf&eacute;",
             "10^6 & <b> \"x\" © € café",
         ),
+        ("<pre>a ` `` ````` b</pre>", "``````\na ` `` ````` b\n``````"),
+        ("<p><code>a ```` b</code>", "`````a ```` b`````"),
+        (
+            "<table><tr><th>A<th>B<tr><td rowspan=2>x<td>1<tr><td>2<tr><td>y<td>3</table>",
+            "| A | B |\n| --- | --- |\n| x | 1 |\n|  | 2 |\n| y | 3 |",
+        ),
+        (
+            "<table><tr><th colspan=18446744073709551615 rowspan=2>A</table>",
+            &format!("| A |{}\n|{}", "  |".repeat(63), " --- |".repeat(64)),
+        ),
+        ("<table role=presentation><caption>Cap</caption><tr><td>x</table>", "**Cap**\n\nx"),
+        ("<button aria-expanded=false>Question</button><div>Answer</div>", "Question\nAnswer"),
+        ("<button>Question</button><p>Answer</p>", "Question\n\nAnswer"),
+        ("<p>text <button>Print</button></p>", "text"),
+        ("<section><header><h2>Head</h2></header><p>x</section>", "## Head\n\nx"),
         ("<details><summary>Why</summary>Because</details>", "**Why**\n\nBecause"),
         ("<h2>Title <a class=anchor href=#t>#</a></h2><p>x", "## Title\n\nx"),
         ("<div>a</div><div>b</div><p>c</p>", "a\nb\n\nc"),
@@ -273,6 +319,12 @@ fn addresses_are_decoded_and_absolute() {
     for href in ["javascript:void(0)", "#top", "", "data:text/html,x", "http://[bad"] {
         assert_eq!(text(&format!("<main><a href=\"{href}\">link</a></main>")), "link", "{href}");
     }
+    // An address that is too long is left out, also by the one that it is relative to.
+    let long = "a/".repeat(1_500);
+    assert_eq!(text(&format!("<main><a href=/{long}>link</a></main>")), "link");
+    let base =
+        format!("<head><base href=\"https://x.example/{long}\"></head><main><a href=z>link</a></main>");
+    assert_eq!(text(&base), "[link](https://example.org/docs/z)");
     assert_eq!(text("<main><a href=/a(b>x</a></main>"), "[x](<https://example.org/a(b>)");
     assert_eq!(text("<main><a href=https://x.example/>https://x.example/</a></main>"), "https://x.example/");
     assert_eq!(
@@ -293,6 +345,17 @@ fn what_is_left_out_is_counted() {
         "left out: 2 links of the navigation, 3 words beside the main part, 1 cookie notice, 2 images without a \
          description, 1 frame (its address is shown), 1 video or other medium, 1 form with 3 fields; raw=true gives the HTML"
     );
+    for (html, note) in [
+        (
+            "<main><h1>T</h1><p hidden>one <b hidden>two</b></p><p style='display:none'>x</p>",
+            "3 hidden words",
+        ),
+        ("<main><h1>T</h1><p>x</p><iframe></iframe></main>", "1 video or other medium"),
+    ] {
+        assert_eq!(read_at(html).notes, [format!("left out: {note}; raw=true gives the HTML")], "{html}");
+    }
+    let wide = format!("<main><table><tr>{}</table></main>", "<th>x".repeat(70));
+    assert_eq!(read_at(&wide).notes, ["left out: 6 cells of wide tables; raw=true gives the HTML"]);
     assert_eq!(read_at("<main><h1>Plain</h1><p>text</main>").notes, Vec::<String>::new());
 }
 
@@ -329,9 +392,12 @@ fn pages_that_scripts_make_are_known() {
         ("<p>short page</p>".into(), false),
         ("<div id=root></div>".into(), false),
         ("<script type=\"application/ld+json\">{}</script><p>short page</p>".into(), false),
+        (format!("<p>short page</p>{script}"), false),
     ] {
-        assert_eq!(read_at(&html).scripts, made, "{html}");
+        assert_eq!(read_at(&html).scripts == Some(ByScripts::Surely), made, "{html}");
     }
+    assert_eq!(read_at(&format!("<p>short page</p>{script}")).scripts, Some(ByScripts::Perhaps));
+    assert_eq!(read_at("<p>short page</p>").scripts, None);
 }
 
 #[test]

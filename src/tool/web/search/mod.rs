@@ -356,7 +356,7 @@ fn plain(html: &str) -> String {
 /// One line of at most `most` characters, without control characters.
 fn one_line(text: &str, most: usize) -> String {
     let text = clean(text.as_bytes());
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = crate::text::one_line(&text);
     match line.char_indices().nth(most) {
         Some((at, _)) => format!("{}...", line[..at].trim_end()),
         None => line,
