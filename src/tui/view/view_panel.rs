@@ -94,6 +94,7 @@ impl TrackedPanel {
 
     /// Notes that it is not on the screen.
     pub(crate) fn was_hidden(&mut self) {
+        self.panel_to_draw().hidden();
         self.drawn = None;
         self.wake = None;
         self.spinners.clear();
