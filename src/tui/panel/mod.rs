@@ -168,9 +168,6 @@ pub trait Panel: Any {
     /// Draws. Changes nothing.
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer);
 
-    /// It is not on the screen now, or all of it is drawn again.
-    fn hidden(&mut self) {}
-
     /// Position of the terminal's cursor (caret or focused row), when this panel has the focus.
     fn cursor(&self, _area: Rect, _model: &Model) -> Option<Position> {
         None

@@ -276,6 +276,10 @@ impl Panel for SessionsPanel {
                 self.graph.looked_at();
                 self.want(model)
             }
+            PanelEvent::Hidden => {
+                self.seen = false;
+                Reply::Ignored
+            }
             PanelEvent::Tick => self.want(model),
             _ => Reply::Ignored,
         }
@@ -310,10 +314,6 @@ impl Panel for SessionsPanel {
         self.seen = area.area() > 0;
         // A tree that changed while it was not on the screen is read by the next tick.
         Refresh::after((self.seen && self.graph.is_due()).then_some(Duration::ZERO))
-    }
-
-    fn hidden(&mut self) {
-        self.seen = false;
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
