@@ -8,6 +8,7 @@ use tiller_protocol::event::{AskEvent, StateEvent};
 use tiller_protocol::{AgentId, AgentView, Cost, Event, EventBody, SessionId, TerminalPlace, TodoItem};
 
 use super::agent::{AgentModel, SessionModel};
+use super::conversation::Conversation;
 use super::{Model, Tracked};
 
 /// The agent that an event is about, as the screen sees it.
@@ -82,6 +83,11 @@ impl Model {
     /// The main agent's session, whichever agent is shown.
     pub(crate) fn main_session(&self) -> Option<SessionId> {
         self.main_session_model().summary.as_ref().map(|s| s.id)
+    }
+
+    /// The main agent's conversation, whichever agent is shown.
+    pub(crate) fn main_conversation(&self) -> &Conversation {
+        if self.shown.is_some() { &self.home.conversation } else { &self.agent.conversation }
     }
 
     /// The session of the agent that is shown.
@@ -251,7 +257,9 @@ fn is_global(event: &Event) -> bool {
         EventBody::Ask(_) => true,
         EventBody::State(e) => matches!(
             e,
-            StateEvent::AgentChanged { .. }
+            // The agent is that of the last event, the gap is everybody's.
+            StateEvent::Lagged { .. }
+                | StateEvent::AgentChanged { .. }
                 | StateEvent::WorkflowChanged { .. }
                 | StateEvent::Receipt { .. }
                 | StateEvent::Notice { .. }

@@ -32,6 +32,8 @@ pub enum PanelEvent<'a> {
     Opened,
     /// It got the focus as a view.
     Focused,
+    /// It is not on the screen now, or is measured next because all is drawn again. Views only; the reply is dropped.
+    Hidden,
     /// Its question was put aside and is on the screen again.
     Resumed,
     /// Its question was answered elsewhere and the dialog is about to be dropped: what the person has written in it is

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::tree::{NodeKind, TreeLine, TreeQuery, TreeReply};
-use tiller_protocol::{CommandBody, EntryId, Origin, SessionId};
+use tiller_protocol::tree::{NodeKind, SessionTree, TreeHead, TreeLine, TreeQuery, TreeReply};
+use tiller_protocol::{CommandBody, Cost, EntryId, Origin, SessionId};
 
 use crate::app::effect::{Effect, Token};
 use crate::dialog::session::tree::{Filter, Forest, RowKind, Shape, TreeRow, dollars, glyph};
@@ -25,6 +25,8 @@ const LINES: Token = Token(3);
 const MOST: usize = 400;
 /// Of those, rows below it.
 const BELOW: usize = 50;
+/// Entries from which on the end of a turn does not read the tree again: newer turns stand below it.
+const LARGE: usize = 5_000;
 /// Columns that the words keep beside the figures, and beside the figures with the time.
 const WORDS: usize = 17;
 const MORE_WORDS: usize = 26;
@@ -45,10 +47,41 @@ pub(super) struct GraphRow {
     kind: NodeKind,
     failed: bool,
     time: String,
-    cost: String,
-    files: u32,
+    sum: RowSum,
+    /// The row of the message that it follows, where that is listed.
+    above: Option<usize>,
     /// Names of branches and checkpoints that end here.
     names: Vec<(String, Role)>,
+}
+
+/// Cost and files of the entries from a message on.
+#[derive(Clone, Copy, Default)]
+struct RowSum {
+    cost: Option<Cost>,
+    files: u32,
+    /// There may be more files: those of several parts are counted one by one.
+    more: bool,
+}
+
+impl RowSum {
+    fn add(&mut self, part: Self) {
+        self.cost = match (self.cost, part.cost) {
+            (Some(a), Some(b)) => Some(a.plus(b)),
+            (a, b) => a.or(b),
+        };
+        self.more |= part.more || (self.files > 0 && part.files > 0);
+        self.files = self.files.max(part.files);
+    }
+
+    fn files(self, brief: bool) -> String {
+        let more = if self.more { "+" } else { "" };
+        match (self.files, brief) {
+            (0, _) => String::new(),
+            (n, true) => format!("{n}{more}f"),
+            (1, _) if !self.more => "1 file".into(),
+            (n, _) => format!("{n}{more} files"),
+        }
+    }
 }
 
 /// The tree, and what was asked about it.
@@ -59,12 +92,12 @@ pub(super) struct SessionGraph {
     rows: Vec<GraphRow>,
     /// Rows above those that are listed.
     pub(super) earlier: usize,
-    /// Entries of the tree.
-    known: HashSet<EntryId>,
     texts: HashMap<EntryId, TreeLine>,
     /// A request for the tree runs, and it is out of date.
     asked: bool,
     stale: bool,
+    /// A turn has ended since a large tree was read.
+    behind: bool,
 }
 
 fn ask(query: TreeQuery, token: Token) -> Effect {
@@ -76,8 +109,37 @@ impl SessionGraph {
         &self.rows
     }
 
-    pub(super) fn has(&self, entry: EntryId) -> bool {
-        self.known.contains(&entry)
+    /// Its session, once it is here.
+    pub(super) fn session(&self) -> Option<SessionId> {
+        self.session
+    }
+
+    /// Entries of the rows.
+    pub(super) fn listed(&self) -> HashSet<EntryId> {
+        self.rows.iter().map(|r| r.entry).collect()
+    }
+
+    /// It has changed, and no request for it runs.
+    pub(super) fn is_due(&self) -> bool {
+        self.stale && !self.asked
+    }
+
+    fn shape(&self) -> Option<&Shape> {
+        self.session.and_then(|id| self.forest.find(id)).and_then(|n| self.forest.trees[n].shape())
+    }
+
+    /// A turn has ended. The rows of newer turns are known without the tree; a large one is read again by
+    /// [`SessionGraph::looked_at`].
+    pub(super) fn turn_ended(&mut self) {
+        match self.shape().is_some_and(|s| s.tree.nodes.len() > LARGE) {
+            true => self.behind = true,
+            false => self.stale = true,
+        }
+    }
+
+    /// The person goes to it.
+    pub(super) fn looked_at(&mut self) {
+        self.stale |= self.behind;
     }
 
     /// The tree has changed.
@@ -93,10 +155,10 @@ impl SessionGraph {
 
     /// Asks for the tree, when it has changed and is seen.
     pub(super) fn want(&mut self, model: &Model, seen: bool) -> Vec<Effect> {
-        if self.asked || !self.stale || !seen {
+        if !self.is_due() || !seen {
             return Vec::new();
         }
-        (self.asked, self.stale) = (true, false);
+        (self.asked, self.stale, self.behind) = (true, false, false);
         // The engine knows which session of the main agent is open.
         let session = model.shown.is_some().then(|| model.shown_session()).flatten();
         vec![ask(TreeQuery::Nodes { session }, NODES)]
@@ -122,8 +184,9 @@ impl SessionGraph {
                     (self.forest, self.texts) = (Forest::default(), HashMap::new());
                 }
                 self.session = Some(tree.session);
-                self.known = tree.nodes.iter().map(|n| n.id).collect();
-                self.forest.put((**tree).clone());
+                // Sessions of child agents have no rows here, so no lane leads to them.
+                let own = SessionTree { spawned: Vec::new(), ..(**tree).clone() };
+                self.forest.put(own);
                 let at = self.forest.ready(tree.session);
                 self.forest.roots = vec![at as u32];
                 self.make_rows();
@@ -134,8 +197,9 @@ impl SessionGraph {
                 next
             }
             TreeReply::Marks { session, marks } => {
-                self.forest.mark(*session, marks);
-                self.make_rows();
+                if self.forest.mark(*session, marks) {
+                    self.make_rows();
+                }
                 Vec::new()
             }
             TreeReply::Lines { lines } => {
@@ -147,18 +211,15 @@ impl SessionGraph {
     }
 
     fn make_rows(&mut self) {
-        let Some(shape) =
-            self.session.and_then(|id| self.forest.find(id)).and_then(|n| self.forest.trees[n].shape())
-        else {
-            return;
-        };
+        let Some(shape) = self.shape() else { return };
         let nodes = |row: &TreeRow| match row.what {
             RowKind::Node(n) => Some((*row, n as usize)),
             _ => None,
         };
         let all: Vec<(TreeRow, usize)> =
             self.forest.rows(&Filter::default()).iter().filter_map(nodes).collect();
-        let tips = tips(shape, &all);
+        let at_row = rows_by_node(&all);
+        let tips = tips(shape, &at_row);
         let now = shape
             .tree
             .heads
@@ -170,44 +231,81 @@ impl SessionGraph {
         let to = all.len().min((now.unwrap_or(all.len()) + 1 + BELOW).max(MOST));
         let from = to.saturating_sub(MOST);
         let rows = all[from..to].iter().enumerate();
-        let rows = rows.map(|(at, (row, n))| graph_row(shape, row, *n, (from + at, now), &tips)).collect();
-        (self.rows, self.earlier) = (rows, from);
+        let above = |n: usize| {
+            let parent = shape.tree.nodes[n].parent?;
+            at_row.get(&shape.turn[parent as usize])?.checked_sub(from)
+        };
+        let rows = rows.map(|(at, (row, n))| GraphRow {
+            above: above(*n),
+            ..graph_row(shape, row, *n, (from + at, now), &tips)
+        });
+        (self.rows, self.earlier) = (rows.collect(), from);
     }
 
-    /// What a row says: the words of the conversation, where it has them.
+    /// The words of a row: those of the conversation, where it has them.
     fn words(&self, entry: EntryId, spoken: &HashMap<EntryId, &str>) -> String {
         let read = || {
             let line = self.texts.get(&entry)?;
             Some(match line.origin {
                 Some(Origin::Shell) => format!("! {}", line.text),
+                Some(Origin::Engine) => format!("(Tiller) {}", line.text),
+                Some(Origin::Steer) => format!("(steer) {}", line.text),
                 _ => line.text.clone(),
             })
         };
         spoken.get(&entry).map(|text| (*text).to_owned()).or_else(read).unwrap_or_default()
     }
 
+    /// Cost and files by row. A message within a turn begins none: its figures are those of the turn, and stand where
+    /// that begins.
+    fn sums(&self) -> Vec<RowSum> {
+        let mut sums: Vec<RowSum> = self.rows.iter().map(|r| r.sum).collect();
+        let origin = |row: &GraphRow| self.texts.get(&row.entry).and_then(|l| l.origin);
+        for (at, row) in self.rows.iter().enumerate().rev() {
+            let within = row.kind == NodeKind::User && origin(row).is_some_and(|o| !o.begins_turn());
+            if let Some(above) = row.above.filter(|above| within && *above < at) {
+                let part = std::mem::take(&mut sums[at]);
+                sums[above].add(part);
+            }
+        }
+        sums
+    }
+
     /// The rows as lines. `spoken`: the words of messages in the conversation; `goes_on`: rows of newer turns follow.
     pub(super) fn lines(&self, spoken: &HashMap<EntryId, &str>, goes_on: bool, columns: usize) -> Vec<Line> {
-        let figures = Figures::of(&self.rows, columns);
-        let line = |row: &GraphRow| figures.line(row, &self.words(row.entry, spoken), goes_on, columns);
-        self.rows.iter().map(line).collect()
+        let sums = self.sums();
+        let figures = Figures::of(&self.rows, &sums, columns);
+        let line = |(row, sum): (&GraphRow, &RowSum)| {
+            figures.line((row, *sum), &self.words(row.entry, spoken), goes_on, columns)
+        };
+        self.rows.iter().zip(&sums).map(line).collect()
     }
 }
 
-/// The row at which each head's node stands: its own, or that of the nearest entry above it.
-fn tips(shape: &Shape, rows: &[(TreeRow, usize)]) -> HashMap<u32, usize> {
-    let at: HashMap<u32, usize> = rows.iter().enumerate().map(|(at, (_, n))| (*n as u32, at)).collect();
+/// The row of each node that has one.
+fn rows_by_node(rows: &[(TreeRow, usize)]) -> HashMap<u32, usize> {
+    rows.iter().enumerate().map(|(at, (_, n))| (*n as u32, at)).collect()
+}
+
+/// It may have a name or an end here: an archived branch has no rows of its own.
+fn is_live(head: &TreeHead) -> bool {
+    head.current || !head.archived
+}
+
+/// The row at which each head's node stands: its own, or that of the nearest entry of its turn above it.
+fn tips(shape: &Shape, at: &HashMap<u32, usize>) -> HashMap<u32, usize> {
     let row_of = |tip: u32| {
         let mut node = Some(tip);
         while let Some(n) = node {
             if let Some(at) = at.get(&n) {
-                return Some(*at);
+                let same = shape.turn.get(n as usize) == shape.turn.get(tip as usize);
+                return same.then_some(*at);
             }
             node = shape.tree.nodes.get(n as usize).and_then(|n| n.parent);
         }
         None
     };
-    let heads = shape.tree.heads.iter().filter_map(|h| h.node);
+    let heads = shape.tree.heads.iter().filter(|h| is_live(h)).filter_map(|h| h.node);
     heads.filter_map(|tip| Some((tip, row_of(tip)?))).collect()
 }
 
@@ -219,9 +317,10 @@ fn graph_row(
     tips: &HashMap<u32, usize>,
 ) -> GraphRow {
     let node = &shape.tree.nodes[n];
-    let several = shape.tree.heads.len() > 1;
-    let here = || shape.tree.heads.iter().filter(|h| h.node.and_then(|n| tips.get(&n)) == Some(&at));
-    let head_name = |h: &tiller_protocol::tree::TreeHead| match (h.label.is_empty(), h.name.as_str()) {
+    let live = || shape.tree.heads.iter().filter(|h| is_live(h));
+    let several = live().count() > 1;
+    let here = || live().filter(|h| h.node.and_then(|n| tips.get(&n)) == Some(&at));
+    let head_name = |h: &TreeHead| match (h.label.is_empty(), h.name.as_str()) {
         (false, _) => Some((h.label.clone(), Role::Raised)),
         (true, "main") if several => Some(("main".to_owned(), Role::Raised)),
         _ => None,
@@ -238,8 +337,8 @@ fn graph_row(
         kind: node.kind,
         failed: shape.failed[n],
         time: clock(node.time),
-        cost: dollars(shape.sums[n].cost),
-        files: shape.files[n],
+        sum: RowSum { cost: shape.sums[n].cost, files: shape.files[n], more: false },
+        above: None,
         names: here().filter_map(head_name).chain(tags).collect(),
     }
 }
@@ -254,23 +353,14 @@ struct Figures {
     brief: bool,
 }
 
-fn files(n: u32, brief: bool) -> String {
-    match (n, brief) {
-        (0, _) => String::new(),
-        (n, true) => format!("{n}f"),
-        (1, _) => "1 file".into(),
-        (n, _) => format!("{n} files"),
-    }
-}
-
 impl Figures {
-    /// What the words leave room for: the time goes first, then the name of the files' figure.
-    fn of(rows: &[GraphRow], columns: usize) -> Self {
-        let widest = |text: &dyn Fn(&GraphRow) -> usize| rows.iter().map(text).max().unwrap_or(0);
-        let cost = widest(&|r| r.cost.len());
-        let long = widest(&|r| files(r.files, false).len());
-        let short = widest(&|r| files(r.files, true).len());
-        let time = widest(&|r| r.time.len());
+    /// The columns that the words leave room for: the time goes first, then the name of the files' figure.
+    fn of(rows: &[GraphRow], sums: &[RowSum], columns: usize) -> Self {
+        let widest = |text: &dyn Fn(&RowSum) -> usize| sums.iter().map(text).max().unwrap_or(0);
+        let cost = widest(&|s| dollars(s.cost).len());
+        let long = widest(&|s| s.files(false).len());
+        let short = widest(&|s| s.files(true).len());
+        let time = rows.iter().map(|r| r.time.len()).max().unwrap_or(0);
         let all = [
             (Self { time, cost, files: long, brief: false }, MORE_WORDS),
             (Self { time: 0, cost, files: long, brief: false }, WORDS),
@@ -286,7 +376,7 @@ impl Figures {
         [self.time, self.cost, self.files].into_iter().filter(|w| *w > 0).map(|w| w + 2).sum()
     }
 
-    fn line(self, row: &GraphRow, words: &str, goes_on: bool, columns: usize) -> Line {
+    fn line(self, (row, sum): (&GraphRow, RowSum), words: &str, goes_on: bool, columns: usize) -> Line {
         let now = row.now && !goes_on;
         let mut line = Line::new(Wrap::Cut);
         for (lane, trunk) in row.lanes.draw(columns as u16, draw::ascii()) {
@@ -320,9 +410,9 @@ impl Figures {
         line.pad_to(end, Look::of(Role::Text));
         let number = Look::of(if row.path { Role::Text } else { Role::Dim });
         let time = if now { (NOW, look) } else { (row.time.as_str(), Look::of(Role::Dim)) };
-        let of_files = files(row.files, self.brief);
+        let (cost, of_files) = (dollars(sum.cost), sum.files(self.brief));
         let figures = [
-            (self.cost, row.cost.as_str(), number),
+            (self.cost, cost.as_str(), number),
             (self.files, of_files.as_str(), number),
             (self.time, time.0, time.1),
         ];

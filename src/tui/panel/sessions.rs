@@ -1,4 +1,4 @@
-//! The tree of this session in small: one line per turn, the present one marked `now`, with lanes for the branches that
+//! The tree of this session in small: one line per message, that of the present turn marked `now`, with lanes for the branches that
 //! were left, and what each turn cost and changed. Until the tree is here, the turns of the conversation stand in its place.
 //! Each row can be viewed or branched.
 
@@ -6,6 +6,7 @@
 mod session_graph;
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
@@ -49,7 +50,11 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
 
 /// Its actions, besides those of a list.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("tree.fork", "fork here", "Branch before this message; nothing is lost"),
+    ActionSpec::key_only(
+        "tree.fork",
+        "fork here",
+        "Branch before this message, or go on at the end of a branch that was left; nothing is lost",
+    ),
     ActionSpec::key_only(
         "tree.restore",
         "restore",
@@ -71,7 +76,7 @@ pub(crate) struct SessionSwitch {
     pub(crate) main: bool,
 }
 
-/// What a row shows.
+/// The content of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SessionRow {
     Nothing,
@@ -91,7 +96,8 @@ pub struct SessionsPanel {
     graph: SessionGraph,
     /// The main agent's tree, while another agent is on the screen.
     home: Option<SessionGraph>,
-    focused: bool,
+    /// It is on the screen, as drawn last.
+    seen: bool,
     /// The person has moved: the choice does not follow the end any more.
     moved: bool,
 }
@@ -149,16 +155,17 @@ impl SessionsPanel {
             (false, earlier @ 1.., _) => {
                 format!("{earlier} earlier entries; scroll up in the conversation to load them")
             }
-            (true, _, earlier @ 1..) => format!("{earlier} earlier turns in the tree of all sessions"),
+            (true, _, earlier @ 1..) => format!("{earlier} earlier rows in the tree of all sessions"),
             _ => String::new(),
         };
         if !note.is_empty() {
             lines.push(Line::strict(&note, Look::of(Role::Dim), Wrap::Word));
             what.push(SessionRow::Nothing);
         }
-        // Turns that have begun since the tree was read.
-        let newer: Vec<&Turn> =
-            all.iter().filter(|t| !tree || t.entry.is_none_or(|e| !self.graph.has(e))).collect();
+        // Turns that have begun since the tree was read: those behind the last one that has a row.
+        let listed = self.graph.listed();
+        let read = all.iter().rposition(|t| t.entry.is_some_and(|e| listed.contains(&e)));
+        let newer: Vec<&Turn> = all.iter().skip(read.map_or(0, |at| at + 1)).collect();
         let spoken: HashMap<EntryId, &str> =
             all.iter().filter_map(|t| Some((t.entry?, t.text.as_str()))).collect();
         lines.extend(self.graph.lines(&spoken, !newer.is_empty(), columns));
@@ -266,8 +273,12 @@ impl Panel for SessionsPanel {
             PanelEvent::Answer(_, event) => self.on_answer(event, model),
             PanelEvent::Message(what) => self.on_message(what, model),
             PanelEvent::Focused => {
-                self.focused = true;
+                self.graph.looked_at();
                 self.want(model)
+            }
+            PanelEvent::Hidden => {
+                self.seen = false;
+                Reply::Ignored
             }
             PanelEvent::Tick => self.want(model),
             _ => Reply::Ignored,
@@ -282,7 +293,11 @@ impl Panel for SessionsPanel {
         if self.chosen() == SessionRow::Nothing {
             return vec![all];
         }
-        vec![Hint::as_("list.open", "look"), Hint::of("tree.restore"), Hint::of("tree.fork"), all]
+        let fork = match self.chosen() {
+            SessionRow::Left { end: Some(_), .. } => Hint::as_("tree.fork", "go on here"),
+            _ => Hint::of("tree.fork"),
+        };
+        vec![Hint::as_("list.open", "look"), Hint::of("tree.restore"), fork, all]
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
@@ -296,7 +311,9 @@ impl Panel for SessionsPanel {
             _ => {}
         }
         self.rows.set(lines, area);
-        Refresh::default()
+        self.seen = area.area() > 0;
+        // A tree that changed while it was not on the screen is read by the next tick.
+        Refresh::after((self.seen && self.graph.is_due()).then_some(Duration::ZERO))
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -342,24 +359,33 @@ impl SessionsPanel {
         Reply::done()
     }
 
-    /// Asks for the tree when it has changed and can be seen.
+    /// Asks for the tree when it has changed and is seen.
     fn want(&mut self, model: &Model) -> Reply {
+        // Without a row it has no place beside the conversation; the tree may give it one.
         let wide = SizeClass::of(model.window.screen.0, model.window.screen.1).wide();
-        let next = self.graph.want(model, wide || self.focused);
+        let next = self.graph.want(model, self.seen || (wide && self.empty(model)));
         if next.is_empty() { Reply::Ignored } else { Reply::Done(next) }
     }
 
     fn on_event(&mut self, event: &Event, model: &Model) -> Reply {
+        // The answer may be among what was missed, of whichever agent the last event was.
+        if matches!(&event.body, EventBody::State(StateEvent::Lagged { .. })) {
+            self.graph = std::mem::take(&mut self.graph).parked();
+            self.graph.changed();
+            return self.want(model);
+        }
         if event.agent != model.shown_agent() {
             return Reply::Ignored;
         }
         match &event.body {
-            EventBody::Turn(TurnEvent::SessionStarted { .. }) => self.graph = SessionGraph::default(),
-            EventBody::Turn(TurnEvent::TurnFinished { .. })
-            | EventBody::State(StateEvent::HeadMoved { .. }) => {}
+            EventBody::Turn(TurnEvent::SessionStarted { .. }) => {
+                self.graph = SessionGraph::default();
+                self.graph.changed();
+            }
+            EventBody::Turn(TurnEvent::TurnFinished { .. }) => self.graph.turn_ended(),
+            EventBody::State(StateEvent::HeadMoved { .. }) => self.graph.changed(),
             _ => return Reply::Ignored,
         }
-        self.graph.changed();
         self.want(model)
     }
 
@@ -376,12 +402,13 @@ impl SessionsPanel {
         let Ok(another) = what.downcast::<SessionSwitch>() else { return Reply::Ignored };
         let left = std::mem::take(&mut self.graph).parked();
         if another.main {
-            // It is as it was; the end of its next turn reads it again.
-            self.graph = self.home.take().unwrap_or_default();
+            // It has gone on meanwhile, perhaps in another session.
+            let own = |home: &SessionGraph| home.session() == model.main_session();
+            self.graph = self.home.take().filter(own).unwrap_or_default();
         } else {
             self.home.get_or_insert(left);
-            self.graph.changed();
         }
+        self.graph.changed();
         match self.want(model) {
             Reply::Ignored => Reply::done(),
             next => next,

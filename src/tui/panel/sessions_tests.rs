@@ -108,7 +108,7 @@ fn serve(r: &mut Robot, tree: &SessionTree, words: &[(EntryId, &str)]) {
                     let line = |(entry, text): &(EntryId, &str)| TreeLine {
                         entry: *entry,
                         text: (*text).to_owned(),
-                        origin: None,
+                        origin: text.starts_with("(in a turn)").then_some(Origin::Steer),
                         call: None,
                     };
                     TreeReply::Lines { lines: words.iter().map(line).collect() }
@@ -158,7 +158,9 @@ fn branches_that_were_left_have_lanes_costs_and_files() {
         assert!(line("question 0").contains(files[0]), "{screen}");
         assert!(line("question 1").contains(files[1]), "{screen}");
         assert!(line("question 2").contains("now"), "{screen}");
-        assert!(!screen.contains('\u{1b}'));
+        if width == 80 {
+            assert!(line("├─○ try it").contains("try it with a library\\x1b[2J"), "{screen}");
+        }
     }
 }
 
@@ -220,4 +222,159 @@ fn a_branch_without_entries_has_no_present_turn() {
     serve(&mut r, &tree, &[(on[0], "question 0"), (on[2], "question 1"), (on[4], "question 2")]);
     let screen = r.screen();
     assert!(screen.contains("○ question 2") && !screen.contains("now"), "{screen}");
+}
+
+fn moved(r: &mut Robot, tree: &SessionTree, words: &[(EntryId, &str)]) {
+    r.clear();
+    r.event(EventBody::State(StateEvent::HeadMoved { head: None, draft: None, branch: Default::default() }));
+    serve(r, tree, words);
+}
+
+/// Requests for a tree that were sent since the last [`Robot::clear`].
+fn trees(r: &Robot) -> usize {
+    let nodes =
+        |c: &&CommandBody| matches!(c, CommandBody::Query(Query::Tree { query: TreeQuery::Nodes { .. } }));
+    r.commands().into_iter().filter(nodes).count()
+}
+
+fn of_main(r: &Robot, on: &[EntryId], left: &[EntryId]) -> SessionTree {
+    SessionTree { session: r.app.model.main_session().unwrap(), ..tree(on, left) }
+}
+
+#[test]
+fn a_large_tree_is_read_again_when_the_person_goes_to_it() {
+    let (mut r, on, left) = grown(118, 32);
+    let mut tree = of_main(&r, &on, &left);
+    let last = tree.nodes[tree.nodes.len() - 1];
+    for n in 0..5_001_u32 {
+        let id = format!("{:032x}", 70_000 + n).parse().unwrap();
+        tree.nodes.push(TreeNode { id, seq: last.seq + 1 + i64::from(n), parent: Some(1), ..last });
+    }
+    moved(&mut r, &tree, &[]);
+    r.run("alt-0").clear().turn_done();
+    assert_eq!(trees(&r), 0);
+    r.run("alt-5; wait 0");
+    assert_eq!(trees(&r), 1);
+}
+
+#[test]
+fn a_tree_that_is_not_drawn_is_not_read() {
+    let (mut r, ..) = grown(118, 32);
+    // It was seen and had the focus: both are over.
+    r.run("alt-0").clear().turn_done();
+    assert_eq!(trees(&r), 0, "{}", r.screen());
+    r.run("alt-5; wait 0");
+    assert_eq!(trees(&r), 1, "{}", r.screen());
+}
+
+#[test]
+fn an_answer_that_was_missed_is_asked_for_again() {
+    let (mut r, ..) = grown(118, 32);
+    r.clear().turn_done();
+    assert_eq!(trees(&r), 1);
+    r.clear().of("main/a1", None, EventBody::State(StateEvent::Lagged { missed: 9 }));
+    assert_eq!(trees(&r), 1);
+}
+
+/// Main's tree is drawn, and the agent a1 is on the screen.
+fn away() -> Robot {
+    let (mut r, ..) = grown(118, 32);
+    let id = tiller_protocol::AgentId("main/a1".into());
+    let session = Some(format!("{:032x}", 55).parse().unwrap());
+    let child = tiller_protocol::ChildView { session, ..Default::default() };
+    let view = tiller_protocol::AgentView {
+        parent: id.parent(),
+        id: id.clone(),
+        child: Some(Box::new(child)),
+        ..Default::default()
+    };
+    r.of("main/a1", None, EventBody::State(StateEvent::AgentChanged { view }));
+    r.app.show_agent(&id);
+    r.run("wait 0");
+    assert!(r.app.model.shown.is_some());
+    r
+}
+
+#[test]
+fn what_main_did_while_another_agent_was_shown_is_read() {
+    let mut r = away();
+    r.turn_done().turn_done().clear();
+    r.app.show_agent(&tiller_protocol::AgentId::main());
+    r.run("alt-5; wait 0");
+    assert_eq!(trees(&r), 1);
+    assert!(r.screen().contains("○ try it"), "what is known stands there: {}", r.screen());
+}
+
+#[test]
+fn a_session_that_was_opened_while_another_agent_was_shown_has_its_own_tree() {
+    let mut r = away();
+    let mut s = Script::new();
+    let node = s.user("a new beginning");
+    let EventBody::Reply(mut reply) = s.snapshot(vec![node], 0, false).body else { unreachable!() };
+    if let ReplyEvent::SnapshotReply { snapshot } = reply.as_mut() {
+        snapshot.session.id = format!("{:032x}", 77).parse().unwrap();
+    }
+    r.clear().of("main", None, EventBody::Reply(reply));
+    assert!(r.app.model.shown.is_none());
+    r.run("alt-5; wait 0");
+    let screen = r.screen();
+    assert!(screen.contains("● a new beginning") && !screen.contains("○ try it"), "{screen}");
+    assert_eq!(trees(&r), 1);
+}
+
+/// A message in the middle of a turn begins none.
+#[test]
+fn figures_stand_where_the_turn_begins() {
+    let (mut r, on, left) = grown(80, 24);
+    let tree = of_main(&r, &on, &left);
+    moved(&mut r, &tree, &[(on[2], "(in a turn) question 1")]);
+    let screen = r.screen();
+    let line = |text: &str| screen.lines().find(|l| l.contains(text)).unwrap();
+    assert!(line("question 0").contains("$0.12") && line("question 0").contains("3+ files"), "{screen}");
+    assert!(!line("question 1").contains('$') && !line("question 1").contains("file"), "{screen}");
+    assert!(line("question 2").contains("$0.09"), "{screen}");
+}
+
+#[test]
+fn an_archived_branch_names_no_row() {
+    let (mut r, on, left) = grown(80, 24);
+    let mut tree = of_main(&r, &on, &left);
+    tree.heads[1].label = "library".into();
+    moved(&mut r, &tree, &[]);
+    assert!(r.screen().contains("another library library"), "{}", r.screen());
+    tree.heads[1].label = "shelved".into();
+    tree.heads[1].archived = true;
+    moved(&mut r, &tree, &[]);
+    assert!(!r.screen().contains("shelved") && !r.screen().contains("try it"), "{}", r.screen());
+    assert!(r.screen().contains("question 0"), "{}", r.screen());
+}
+
+#[test]
+fn no_lane_leads_to_the_session_of_an_agent() {
+    let (mut r, on, left) = grown(80, 24);
+    let before = r.screen();
+    let mut tree = of_main(&r, &on, &left);
+    tree.spawned.push(tiller_protocol::tree::TreeSpawned {
+        session: format!("{:032x}", 55).parse().unwrap(),
+        node: 3,
+        title: "the task".into(),
+        agent: None,
+        state: None,
+        time: None,
+        entries: 3,
+        tokens: 0,
+        cost: None,
+        files: 0,
+    });
+    moved(&mut r, &tree, &[]);
+    assert_eq!(r.screen(), before);
+}
+
+#[test]
+fn the_key_at_the_end_of_a_branch_that_was_left_says_that_it_goes_on() {
+    let (mut r, ..) = grown(118, 32);
+    r.run("alt-5; g; down; down");
+    assert!(r.footer().contains("go on here"), "{}", r.footer());
+    r.run("g");
+    assert!(r.footer().contains("fork here"), "{}", r.footer());
 }

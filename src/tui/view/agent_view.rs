@@ -60,7 +60,7 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
     }
 }
 
-/// Whether the agent has a conversation that can be shown.
+/// True for an agent with a conversation that can be shown.
 pub(crate) fn has_begun(model: &Model, id: &AgentId) -> bool {
     let child = |a: &AgentView| a.child.as_ref().is_none_or(|c| c.session.is_some());
     id.is_main() || model.row(id).is_some_and(child)
@@ -80,7 +80,7 @@ pub(crate) fn circle(model: &Model) -> Vec<AgentId> {
     all
 }
 
-/// What needs the person: each question, then agents that wait without one.
+/// All that needs the person: each question, then agents that wait without one.
 fn needs(model: &Model) -> Vec<(AgentId, Option<AskId>)> {
     let open = &model.questions.open;
     let asks = open.iter().map(|ask| (ask.agent.clone(), Some(ask.id)));
@@ -104,15 +104,23 @@ fn next_need(app: &mut App) -> Vec<Effect> {
         app.say("Nothing else needs you");
         return Vec::new();
     }
-    app.put_asks_aside();
     match all.into_iter().nth(next) {
-        Some((_, Some(ask))) => vec![Effect::Navigate(Navigation::Question(ask))],
-        Some((agent, None)) => vec![Effect::Navigate(Navigation::Agent(agent))],
+        Some((_, Some(ask))) => {
+            app.put_asks_aside();
+            vec![Effect::Navigate(Navigation::Question(ask))]
+        }
+        Some((agent, None)) => {
+            // The composer, which gets the keys, would bring back what was put aside before.
+            app.show_agent(&agent);
+            app.questions.aside.extend(app.model.questions.open.iter().map(|ask| ask.id));
+            app.put_asks_aside();
+            Vec::new()
+        }
         None => Vec::new(),
     }
 }
 
-/// Whether a command is for the agent on the screen. Commands about the program, the crew or all sessions go to the
+/// True for a command that is for the agent on the screen. Commands about the program, the crew or all sessions go to the
 /// main agent.
 fn is_its_own(body: &CommandBody) -> bool {
     match body {
@@ -233,7 +241,7 @@ impl App {
     /// The dialog that looks at agents that are not on the screen: it chooses among their events.
     pub(crate) fn peek(&self) -> Option<Owner> {
         let peeks = |l: &&Layer| l.panel().status(&self.model).scope == PEEK;
-        self.layers.iter().find(peeks).map(|l| Owner::Layer(l.id))
+        self.layers.iter().rfind(peeks).map(|l| Owner::Layer(l.id))
     }
 
     /// The conversation of the agent on the screen is here.

@@ -33,7 +33,6 @@ use crate::view::header::{Badge, HeaderClick, HeaderFacts};
 use crate::view::layout::{Areas, SizeClass, ViewArea};
 use crate::view::layout_request::RAIL;
 use crate::view::overlay::cover::CoverSource;
-use crate::view::view_panel::ViewPanel;
 use crate::widget::draw;
 
 /// Makes a drawing context from single fields of the app, so that panels can be borrowed at the same time.
@@ -137,7 +136,7 @@ impl App {
         // A view names the keys that hold in it, not those of a dialog that lies over it.
         let below = self.view_scopes();
         let mut cursor = None;
-        self.views.iter_mut().for_each(ViewPanel::was_hidden);
+        self.views.iter_mut().for_each(|v| v.was_hidden(&self.model));
         self.questions.folded.iter_mut().for_each(Layer::was_hidden);
         for part in areas.parts() {
             let skip = covered

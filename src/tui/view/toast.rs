@@ -33,7 +33,7 @@ pub(crate) struct Toasts {
 struct Toast {
     until: Duration,
     notice: Notice,
-    /// What it is about; empty: only itself.
+    /// Its subject; empty: only itself.
     subject: &'static str,
 }
 
@@ -212,7 +212,7 @@ fn tone(n: &Notice) -> Role {
     }
 }
 
-/// What to do, in one text.
+/// The hints in one text.
 fn hints(n: &Notice) -> String {
     let hints = n.hints.iter().map(|h| sentence(h)).collect::<Vec<_>>().join(" ");
     // A hint that is one sentence is a label, as the message is.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ratatui::layout::{Position, Rect};
 
 use crate::model::{Model, Revision, Revisions, Slice, Tracked};
-use crate::panel::{Attention, Panel, Placement, Refresh, Reply, View};
+use crate::panel::{Attention, Panel, PanelEvent, Placement, Refresh, Reply, View};
 
 /// The state that something was made from: of the panel itself and of the model.
 #[derive(Clone, Copy)]
@@ -236,7 +236,8 @@ impl ViewPanel {
     }
 
     /// Notes that it is not on the screen.
-    pub(crate) fn was_hidden(&mut self) {
+    pub(crate) fn was_hidden(&mut self, model: &Model) {
+        let _ = self.panel_to_draw().handle(PanelEvent::Hidden, model);
         self.panel.was_hidden();
     }
 }

@@ -5,7 +5,7 @@ use crossterm::event::KeyEvent;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tiller_protocol::command::Query;
-use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::{AgentId, AgentState, CommandBody, Event, EventBody};
 
 use crate::app::App;
@@ -77,6 +77,9 @@ pub(crate) struct Peek {
 /// Opens it for the agent that is selected in the list of agents, else for one that needs the person, else for one at work.
 fn open(app: &App) -> Result<Box<dyn Panel>, String> {
     let model = &app.model;
+    if app.peek().is_some() {
+        return Err("A look at an agent is open below this dialog; Esc goes back to it".into());
+    }
     let others: Vec<AgentId> = agent_view::circle(model).into_iter().skip(1).collect();
     let list: Option<&dyn std::any::Any> = app.panel(Owner::View(View::Agents)).map(|p| p as _);
     let selected = list.filter(|_| app.screen.focus == View::Agents);
@@ -88,10 +91,12 @@ fn open(app: &App) -> Result<Box<dyn Panel>, String> {
     };
     let asks = model.questions.open.iter().map(|ask| &ask.agent).find(|id| others.contains(id)).cloned();
     let agent = selected.or(asks).or_else(|| is(AgentState::Waiting)).or_else(|| is(AgentState::Running));
+    // Over another dialog, the draft is out of sight.
+    let composing = app.screen.focus == View::Composer && app.layers.is_empty();
     let Some(agent) = agent.or_else(|| others.first().cloned()) else {
         return Err(agent_view::ALONE.into());
     };
-    Ok(Box::new(Peek::new(agent, app.screen.focus == View::Composer)))
+    Ok(Box::new(Peek::new(agent, composing)))
 }
 
 impl Peek {
@@ -104,7 +109,16 @@ impl Peek {
     fn load(&mut self, model: &Model) -> Reply {
         self.conv = Conversation::new(model.environment.tools.clone());
         self.view = Viewport::new(crate::zone::local());
+        self.ask()
+    }
+
+    /// Asks for it again: some of it was missed, or it is another one. The scroll position stays.
+    fn ask(&mut self) -> Reply {
         (self.seq, self.failed) = (None, None);
+        if self.agent.is_main() {
+            // The model has it, and goes on with it.
+            return Reply::done();
+        }
         Reply::with(Effect::ask_of(self.agent.clone(), CommandBody::Query(Query::Snapshot), STATE))
     }
 
@@ -121,7 +135,7 @@ impl Peek {
         }
     }
 
-    fn on_answer(&mut self, event: &Event) -> Reply {
+    fn on_answer(&mut self, event: &Event, model: &Model) -> Reply {
         // The answer of one that was looked at before.
         if event.agent != self.agent {
             return Reply::Ignored;
@@ -132,13 +146,28 @@ impl Peek {
                 self.conv.apply(event);
                 self.seq = Some(snapshot.seq);
             }
-            ReplyEvent::ErrorReply { notice } => self.failed = Some(notice.message.clone()),
+            ReplyEvent::ErrorReply { notice } => {
+                self.conv = Conversation::new(model.environment.tools.clone());
+                self.failed = Some(notice.message.clone());
+            }
             _ => return Reply::Ignored,
         }
         Reply::done()
     }
 
     fn on_event(&mut self, event: &Event) -> Reply {
+        let starts = matches!(&event.body, EventBody::Turn(TurnEvent::SessionStarted { .. }));
+        let again = match &event.body {
+            EventBody::State(StateEvent::Lagged { .. }) => true,
+            EventBody::State(StateEvent::HeadMoved { .. }) => event.agent == self.agent,
+            _ => starts && (event.agent == self.agent || event.agent.is_main()),
+        };
+        if again {
+            return self.ask();
+        }
+        if self.agent.is_main() {
+            return if event.agent.is_main() { Reply::done() } else { Reply::Ignored };
+        }
         if event.agent != self.agent || self.seq.is_none_or(|seq| event.seq <= seq) {
             return Reply::Ignored;
         }
@@ -146,7 +175,7 @@ impl Peek {
         Reply::done()
     }
 
-    fn scroll(&mut self, id: &str) -> bool {
+    fn scroll(&mut self, id: &str, model: &Model) -> bool {
         let page = isize::try_from(self.view.env.rows.saturating_sub(1).max(1)).unwrap_or(1);
         let by = match id {
             "list.up" => -1,
@@ -157,7 +186,7 @@ impl Peek {
             "list.last" => isize::MAX / 2,
             _ => return false,
         };
-        self.view.scroll_by(&self.conv, by);
+        self.view.scroll_by(conversation(&self.agent, &self.conv, model), by);
         true
     }
 }
@@ -182,7 +211,7 @@ impl Panel for Peek {
         let (width, height) = model.window.screen;
         Placement::Center {
             width: WIDEST.min(width.saturating_sub(6)),
-            height: TALLEST.min((height * 2 / 3).max(height.saturating_sub(12).min(12))),
+            height: TALLEST.min((height / 3 * 2).max(height.saturating_sub(12).min(12))),
         }
     }
 
@@ -193,12 +222,12 @@ impl Panel for Peek {
             "crew.next" => self.next(model),
             "crew.needs" | "crew.home" | "global.answer" => go(Effect::Act(action)),
             "list.open" => go(Effect::Navigate(Navigation::Agent(self.agent.clone()))),
-            id if self.scroll(id) => Reply::done(),
+            id if self.scroll(id, model) => Reply::done(),
             _ => Reply::Ignored,
         }
     }
 
-    fn input(&mut self, input: PanelInput<'_>, _model: &Model) -> Reply {
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
         use crossterm::event::MouseEventKind::{ScrollDown, ScrollUp};
         let typed = |input| Reply::Done(vec![Effect::Pop, Effect::Compose(input)]);
         match input {
@@ -206,11 +235,11 @@ impl Panel for Peek {
             PanelInput::Paste(text) if self.composing => typed(ComposerInput::Paste(text.to_owned())),
             PanelInput::Mouse(event, _) => match event.kind {
                 ScrollUp => {
-                    self.view.scroll_by(&self.conv, -3);
+                    self.view.scroll_by(conversation(&self.agent, &self.conv, model), -3);
                     Reply::done()
                 }
                 ScrollDown => {
-                    self.view.scroll_by(&self.conv, 3);
+                    self.view.scroll_by(conversation(&self.agent, &self.conv, model), 3);
                     Reply::done()
                 }
                 _ => Reply::Ignored,
@@ -222,7 +251,7 @@ impl Panel for Peek {
     fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
         match event {
             PanelEvent::Opened => self.load(model),
-            PanelEvent::Answer(STATE, event) => self.on_answer(event),
+            PanelEvent::Answer(STATE, event) => self.on_answer(event, model),
             PanelEvent::Engine(event) => self.on_event(event),
             _ => Reply::Ignored,
         }
@@ -242,13 +271,14 @@ impl Panel for Peek {
         env.measure = usize::from(cx.model.ui.measure).max(20);
         env.ascii = cx.ascii;
         env.now = cx.now;
-        self.view.measure(&self.conv);
+        let conv = conversation(&self.agent, &self.conv, cx.model);
+        self.view.measure(conv);
         let spinners = if cx.reduced_motion { Vec::new() } else { self.view.spinners() };
-        Refresh { spinners, ..Refresh::after(self.view.moving(&self.conv)) }
+        Refresh { spinners, ..Refresh::after(self.view.moving(conv)) }
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        if !self.conv.cells().is_empty() {
+        if !conversation(&self.agent, &self.conv, cx.model).cells().is_empty() {
             return window(&self.view, cx, area, buf);
         }
         let dim = |text: &str, area: Rect, buf: &mut Buffer| {
@@ -256,7 +286,7 @@ impl Panel for Peek {
         };
         if let Some(why) = &self.failed {
             dim(why, area, buf);
-        } else if self.seq.is_none() {
+        } else if self.seq.is_none() && !self.agent.is_main() {
             dim("Loading...", area, buf);
         } else if let Some(a) = cx.model.row(&self.agent) {
             let sheet = Sheet::new(agent_lines(cx.model, a), usize::from(area.width).max(1));
@@ -267,6 +297,11 @@ impl Panel for Peek {
             }
         }
     }
+}
+
+/// The conversation that is looked at: the main agent's is the model's, with all that was loaded of it.
+fn conversation<'a>(agent: &AgentId, own: &'a Conversation, model: &'a Model) -> &'a Conversation {
+    if agent.is_main() { model.main_conversation() } else { own }
 }
 
 /// It stands for text.

@@ -36,9 +36,16 @@ fn crew(width: u16, height: u16) -> Robot {
     r
 }
 
+/// Requests for this agent's conversation.
+fn snapshots(r: &Robot, agent: &str) -> Vec<tiller_protocol::CommandId> {
+    let all = r.addressed().into_iter().zip(r.sent());
+    let fits = |to: &str, c: &CommandBody| to == agent && matches!(c, CommandBody::Query(Query::Snapshot));
+    all.filter(|((to, c), _)| fits(to, c)).map(|(_, (id, _))| id).collect()
+}
+
 /// Answers the last request for a conversation.
 fn conversation(r: &mut Robot, agent: &str, said: &str) {
-    let asked = r.asked(|c| matches!(c, CommandBody::Query(Query::Snapshot)));
+    let asked = snapshots(r, agent).pop();
     let mut script = Script::new();
     let block = tiller_protocol::Block::Text { text: said.into() };
     let entries =
@@ -174,7 +181,7 @@ fn the_next_agent_goes_round_those_at_work() {
 
 #[test]
 fn the_next_that_needs_the_person_is_each_question_in_turn() {
-    for (width, height) in [(80, 24), (118, 32)] {
+    for (width, height, from) in [(80, 24, ""), (118, 32, ""), (118, 32, "alt-3")] {
         let mut r = crew(width, height);
         scene::ask(&mut r, 1);
         scene::ask(&mut r, 2);
@@ -183,7 +190,7 @@ fn the_next_that_needs_the_person_is_each_question_in_turn() {
         r.run("esc; esc; wait 3000");
         r.app.put_asks_aside();
         r.app.redraw();
-        r.run("alt-a");
+        r.run(from).run("alt-a");
         assert_eq!(on_top(&r), Some(scene::question(1).id), "{}", r.screen());
         r.run("alt-a");
         assert_eq!(on_top(&r), Some(scene::question(2).id), "{}", r.screen());
@@ -193,4 +200,64 @@ fn the_next_that_needs_the_person_is_each_question_in_turn() {
         assert_eq!(on_top(&r), Some(scene::question(1).id), "{}", r.screen());
         assert_eq!(r.app.model.questions.open.len(), 2, "none was answered");
     }
+}
+
+#[test]
+fn what_is_typed_at_a_look_over_another_dialog_stays_out_of_the_draft() {
+    let mut r = crew(118, 32);
+    r.run("type a draft; f1; alt-p");
+    conversation(&mut r, "main/a1", "words of tests");
+    r.run("type xy");
+    assert_eq!(r.app.layers.len(), 2, "{}", r.screen());
+    r.run("esc; esc; esc");
+    let screen = r.screen();
+    assert!(r.app.layers.is_empty() && screen.contains("a draft"), "{screen}");
+    assert!(!["draftx", "drafty"].iter().any(|t| screen.contains(t)), "{screen}");
+}
+
+#[test]
+fn there_is_one_look_at_a_time() {
+    let mut r = crew(118, 32);
+    r.run("alt-p; f1; alt-p");
+    let looks = |r: &Robot| {
+        let scope = |l: &crate::app::state::Layer| l.panel().status(&r.app.model).scope == agent_view::PEEK;
+        r.app.layers.iter().filter(|l| scope(l)).count()
+    };
+    assert_eq!((looks(&r), r.app.layers.len()), (1, 2), "{}", r.screen());
+}
+
+#[test]
+fn what_was_missed_is_loaded_again() {
+    let lagged = || EventBody::State(StateEvent::Lagged { missed: 4 });
+    let moved =
+        || EventBody::State(StateEvent::HeadMoved { head: None, draft: None, branch: Default::default() });
+    for (agent, body) in [("main", lagged()), ("main/a2", lagged()), ("main/a1", moved())] {
+        let mut r = crew(118, 32);
+        r.run("alt-p");
+        conversation(&mut r, "main/a1", "words of tests");
+        r.clear().of(agent, None, body);
+        assert!(r.screen().contains("words of tests"), "{}", r.screen());
+        conversation(&mut r, "main/a1", "words after the gap");
+        assert!(r.screen().contains("words after the gap"), "{agent}: {}", r.screen());
+    }
+}
+
+#[test]
+fn a_look_at_main_leaves_what_is_loaded_of_it() {
+    let mut r = crew(118, 32);
+    r.app.show_agent(&AgentId("main/a1".into()));
+    r.run("wait 0; alt-p").clear().run("alt-n");
+    let screen = r.screen();
+    assert!(screen.contains("Peek at main") && screen.contains("words of main"), "{screen}");
+    assert!(snapshots(&r, "main").is_empty(), "{:?}", r.commands());
+    said(&mut r, "main", " and more of main");
+    assert!(r.screen().contains("words of main and more of main"), "{}", r.screen());
+}
+
+#[test]
+fn it_has_a_place_on_a_screen_of_any_size() {
+    let mut r = crew(118, 32);
+    r.app.model.window.screen = (u16::MAX, u16::MAX);
+    let place = Peek::new(AgentId("main/a1".into()), true).placement(80, &r.app.model);
+    assert_eq!(place, Placement::Center { width: WIDEST, height: TALLEST });
 }

@@ -26,7 +26,7 @@ impl CoverSource {
         }
     }
 
-    /// Whether it can be kept while what lies below it is drawn: the keys dim toasts.
+    /// True where it can be kept while what lies below it is drawn: the keys dim toasts.
     fn can_stay(&self, app: &App) -> bool {
         !self.keys_shown || app.toasts.is_empty()
     }
@@ -57,7 +57,7 @@ fn hints(app: &App) -> Vec<Hint> {
 }
 
 impl Cover {
-    /// Whether the cover of the next frame is this one.
+    /// True where the cover of the next frame is this one.
     pub(in crate::view) fn stays(&self, app: &App, source: &CoverSource) -> bool {
         self.source == *source && source.can_stay(app)
     }
@@ -88,7 +88,7 @@ impl Cover {
     }
 }
 
-/// Whether the dialog on top cannot do this now.
+/// True for an action that the dialog on top cannot do now.
 fn refused(app: &App, action: Action) -> bool {
     let top = app.layers.last().map(|layer| layer.panel().availability(action, &app.model));
     matches!(top, Some(Availability::Unavailable(_)))

@@ -183,7 +183,7 @@ fn an_entry_of_an_agent_is_shown_in_its_conversation() {
     let snapshot = |c: &&CommandBody| matches!(c, CommandBody::Query(Query::Snapshot));
     assert!(r.commands().into_iter().any(|c| snapshot(&c)));
     // The small tree is the agent's as well.
-    r.run("alt-5");
+    r.run("alt-5; wait 0");
     let nodes = |c: &&CommandBody| {
         matches!(c, CommandBody::Query(Query::Tree { query: TreeQuery::Nodes { session: Some(_) } }))
     };

@@ -8,7 +8,7 @@ use tiller_protocol::{AgentId, AgentState, Cost, SessionId, SessionSummary, Time
 use super::filter::{EntryFilter, Filter};
 use super::shape::{DEEPEST, Shape};
 
-/// Whether a tree is loaded.
+/// How far a tree is loaded.
 #[derive(Debug)]
 pub(crate) enum LoadState {
     /// Not requested.
@@ -19,7 +19,7 @@ pub(crate) enum LoadState {
     Failed(String),
 }
 
-/// What the title row of a session says.
+/// The facts in the title row of a session.
 #[derive(Debug, Default)]
 pub(crate) struct SessionFacts {
     pub title: String,
@@ -73,7 +73,7 @@ impl SessionNode {
     }
 }
 
-/// What a row shows.
+/// The content of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RowKind {
     /// A session's title.
@@ -187,11 +187,12 @@ impl Forest {
         t.state = LoadState::Loaded(Box::new(shape));
     }
 
-    pub(crate) fn mark(&mut self, session: SessionId, marks: &TreeMarks) {
-        if let Some(n) = self.find(session)
-            && let LoadState::Loaded(shape) = &mut self.trees[n].state
-        {
-            shape.mark(marks);
+    /// Takes the marks of a session; returns whether they changed anything.
+    pub(crate) fn mark(&mut self, session: SessionId, marks: &TreeMarks) -> bool {
+        let Some(n) = self.find(session) else { return false };
+        match &mut self.trees[n].state {
+            LoadState::Loaded(shape) => shape.mark(marks),
+            _ => false,
         }
     }
 
@@ -226,7 +227,7 @@ impl Forest {
         rows
     }
 
-    /// Whether the session of a child agent below this one matches the search.
+    /// True where the session of a child agent below this one matches the search.
     fn below(&self, tree: &SessionNode) -> bool {
         let found = |id: SessionId| self.find(id).is_some_and(|n| self.trees[n].found > 0);
         tree.shape().is_some_and(|s| s.tree.spawned.iter().any(|c| found(c.session)))

@@ -154,15 +154,18 @@ impl Shape {
         }
     }
 
-    /// Takes in what came later.
-    pub(crate) fn mark(&mut self, marks: &TreeMarks) {
+    /// Takes in what came later; returns whether it changed anything.
+    pub(crate) fn mark(&mut self, marks: &TreeMarks) -> bool {
+        let mut new = false;
         for (seq, files) in &marks.files {
             if let Some(n) = self.by_seq(*seq) {
+                new |= self.files[n] != *files;
                 self.files[n] = *files;
             }
         }
         for seq in &marks.failed {
             if let Some(n) = self.by_seq(*seq) {
+                new |= !self.failed[n];
                 self.failed[n] = true;
             }
         }
@@ -177,6 +180,7 @@ impl Shape {
             some[*of as usize] |= self.files[n] > 0;
         }
         self.changed = chain.iter().map(|of| some[*of as usize]).collect();
+        new
     }
 
     pub(crate) fn by_seq(&self, seq: i64) -> Option<usize> {
