@@ -12,6 +12,7 @@ mod state;
 
 pub(crate) use act::{Aim, Button, Drop, Scroll, Typed};
 pub(crate) use element::Ref;
+pub(crate) use files::host_of;
 pub(crate) use group::{Download, Group, Stage};
 pub(crate) use state::{DialogAnswer, Gone, PageState, quoted};
 
