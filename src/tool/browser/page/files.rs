@@ -67,7 +67,9 @@ impl Page {
         }
         match field_host.as_str() {
             Some(found) if !host.is_empty() && found == host => {}
-            Some(_) => return Err("the page went elsewhere meanwhile. Look at it with browser_snapshot".into()),
+            Some(_) => {
+                return Err("the page went elsewhere meanwhile. Look at it with browser_snapshot".into());
+            }
             // The user was asked about the host of the page.
             None => {
                 return Err("the field is in a frame of another origin than the page. Open that frame's address with \

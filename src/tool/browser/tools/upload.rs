@@ -43,7 +43,7 @@ fn checked(args: &Args, settings: &BrowserSettings) -> Result<Ref, ToolError> {
     Ref::parse(&args.r#ref).map_err(ToolError::Tell)
 }
 
-/// What giving a file to a page needs of the file: the agent's own outputs leave this machine as well.
+/// The access that giving a file to a page needs: the agent's own outputs leave this machine as well.
 fn reads(place: &Place) -> Access {
     match place.zone {
         Zone::Spill => Access::Read { path: names::written(&place.named), inside: false },
@@ -59,7 +59,9 @@ fn mark(host: &str) -> PathBuf {
 /// The host of the page at an address. No question could name where the files of a page without one go.
 fn hosted(address: &str) -> Result<String, ToolError> {
     host_of(address).ok_or_else(|| {
-        ToolError::Tell("this page has no host, so it gets no file; open the form with browser_navigate".into())
+        ToolError::Tell(
+            "this page has no host, so it gets no file; open the form with browser_navigate".into(),
+        )
     })
 }
 
@@ -110,8 +112,12 @@ impl Tool for Upload {
             let (given, paths, work) = (Arc::clone(&lease.given), args.paths.clone(), cx.clone());
             let copies = blocking("upload", move || lock(&given).copy(&paths, &work)).await?;
             let page = lease.page().map_err(ToolError::Tell)?;
-            let done = page.give_files(&element, &copies, &host).await;
+            let done = page.give_files(&element, &copies.paths, &host).await;
             let gave = done.is_ok();
+            match gave {
+                true => lock(&lease.given).keep(&copies),
+                false => copies.remove(),
+            }
             acted(done, &mut lease)?;
             let mut said = String::new();
             if gave {
