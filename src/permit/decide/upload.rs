@@ -24,6 +24,10 @@ pub(super) fn files<'r>(policy: &Policy, request: &Request<'r>) -> Vec<&'r str> 
 /// files.
 pub(super) fn judge(policy: &Policy, request: &Request<'_>, access: &Access, files: &[&str]) -> Need {
     let Access::Net { url, host, .. } = access else { return Need::Ok(String::new()) };
+    if host.is_empty() {
+        let reason = "the page has no host, so where its files go cannot be said".to_owned();
+        return Need::No { rule: "no host".into(), reason };
+    }
     let host = host.to_ascii_lowercase();
     let subject = Subject::Net { url, host: &host };
     let always = sending::is_plain(&host).then(|| format!("{}(domain:{host})", request.tool));
@@ -114,6 +118,8 @@ mod tests {
         ] {
             let verdict = judged(&rules, profile, "a.org", &[file]);
             assert_eq!(verdict.strictness(), strictness, "{rules:?} {profile:?}: {verdict:?}");
+            let nowhere = judged(&rules, profile, "", &[file]);
+            assert_eq!(nowhere.strictness(), 2, "no host: {rules:?} {profile:?}: {nowhere:?}");
         }
         // To open a page of the host stays what it was.
         assert_eq!(judged(&[], Profile::Full, "a.org", &[]).strictness(), 0);

@@ -41,7 +41,7 @@ pub(super) fn arrives(cx: &ToolCx) -> PathBuf {
     cx.folders.spill.join(FOLDER)
 }
 
-/// Adds what is to be told of the downloads, and brings the complete ones to the agent. `last`: the tabs are about to be closed,
+/// Adds notes on the downloads, one on each that runs and one on its end, and brings the complete ones to the agent. `last`: the tabs are about to be closed,
 /// and nothing is waited for.
 pub(super) async fn tell(lease: &mut Lease, cx: &ToolCx, last: bool, notes: &mut Vec<String>) {
     let Some(owner) = lease.owner.clone() else { return };
@@ -52,15 +52,19 @@ pub(super) async fn tell(lease: &mut Lease, cx: &ToolCx, last: bool, notes: &mut
             break;
         }
     }
+    if last {
+        lease.stop_downloads().await;
+    }
     let ended: Vec<(String, Download)> = {
         let mut state = lock(&owner.group.state);
+        let untold = state.downloads.values().filter(|d| d.stage == Stage::Running && !d.told && !last);
+        notes.extend(untold.map(at_work));
         for download in state.downloads.values_mut() {
             download.told = true;
         }
         let goes_on = |(_, d): &(String, Download)| d.stage == Stage::Running && !last;
         let (running, ended) = std::mem::take(&mut state.downloads).into_iter().partition(goes_on);
         state.downloads = running;
-        notes.extend(state.downloads.values().map(at_work));
         ended.into_iter().collect()
     };
     for (id, download) in ended {
@@ -98,7 +102,7 @@ async fn complete(cx: &ToolCx, id: &str, name: &str) -> std::result::Result<(Pat
     let done = blocking("download", move || {
         let arrived = arrives(&work).join(&id);
         let moved = bring(&work, &arrived, &name);
-        // What could not be brought is not kept either.
+        // A file that could not be brought is not kept either.
         let _ = std::fs::remove_file(&arrived);
         moved.map_err(|e| crate::ToolError::Tell(e.to_string()))
     });
@@ -122,7 +126,10 @@ fn bring(cx: &ToolCx, arrived: &Path, name: &str) -> Result<(PathBuf, u64)> {
         return Err(Error::other(format!("there are downloads of {} already: remove some", human(TOTAL))));
     }
     let (mut file, name) = new_file(&folder, name)?;
-    let size = std::io::copy(&mut from, &mut file)?;
+    let size = std::io::copy(&mut from, &mut file).inspect_err(|_| {
+        // A part of it is no use, and counts among the bytes of all.
+        let _ = rustix::fs::unlinkat(&folder, &name, rustix::fs::AtFlags::empty());
+    })?;
     let path = root.join(FOLDER).join(name);
     Ok((cx.workspace.tmp_name(&path).unwrap_or(path), size))
 }

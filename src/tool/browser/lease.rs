@@ -35,16 +35,18 @@ struct Tab {
     page: Page,
 }
 
-/// What an agent has of the browser.
+/// The part of the browser that an agent has.
 #[derive(Default)]
 pub(super) struct Lease {
     main: bool,
     seen: Seen,
     browser: Option<Arc<Browser>>,
-    /// What the browser reports of its tabs; `None`: none was opened yet.
+    /// The browser's reports on its tabs; `None`: none was opened yet.
     pub(super) owner: Option<Arc<TabOwner>>,
     /// The agent sees the last of them.
     tabs: Vec<Tab>,
+    /// The next one, whose page is waited for. A call that is stopped leaves it to the one after.
+    coming: Option<Page>,
     /// Number of the newest one.
     newest: u32,
     /// Number of the one that the browser shows before the others.
@@ -52,7 +54,7 @@ pub(super) struct Lease {
     pub(super) recording: Recording,
     /// Address and title that the last report named: they are not repeated.
     pub(super) named: (String, String),
-    /// What happened to its tabs, for the next report, each in one line.
+    /// Notes on its tabs for the next report, each in one line.
     pub(super) notes: Vec<String>,
     /// Tabs came or went since they were listed.
     changed: bool,
@@ -65,7 +67,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// `seen`: what others know of it without waiting.
+    /// `seen`: the part that others know of it without waiting.
     pub(super) fn new(main: bool, seen: Seen) -> Self {
         Self { main, seen, ..Self::default() }
     }
@@ -77,6 +79,7 @@ impl Lease {
         }
         self.lost = !self.tabs.is_empty();
         self.tabs.clear();
+        self.coming = None;
         self.named = Default::default();
         self.owner = None;
         self.browser = Some(Arc::clone(browser));
@@ -87,9 +90,6 @@ impl Lease {
     pub(super) async fn ready(&mut self) {
         self.acts = false;
         self.take_opened(false).await;
-        for tab in &self.tabs {
-            tab.page.answer_dialogs(None);
-        }
         self.show_seen().await;
     }
 
@@ -149,7 +149,8 @@ impl Lease {
                 Gone::Closed => "was closed by its page",
                 Gone::Crashed => "crashed",
             };
-            let said = format!("tab {} ({}) {how}", tab.number, short(&tab.page.url()));
+            // Of errors this is the text, and no words of pages belong there.
+            let said = format!("tab {} {how}", tab.number);
             match seen == Some(tab.number) {
                 true => why = Some(said),
                 false => self.notes.push(said),
@@ -169,7 +170,8 @@ impl Lease {
     /// # Errors
     /// Why none can be opened, in words.
     pub(super) async fn page_or_new(&mut self, cx: &ToolCx) -> Result<&mut Page, String> {
-        self.drop_gone();
+        let gone = self.drop_gone();
+        self.notes.extend(gone);
         if self.tabs.is_empty() {
             let page = self.open(cx).await?;
             self.add(page, true);
@@ -264,15 +266,24 @@ impl Lease {
     /// Takes over the tabs that pages opened. `seen`: the agent sees the newest of them. `false`: there was none to see.
     async fn take_opened(&mut self, seen: bool) -> bool {
         let Some(owner) = self.owner.clone() else { return false };
-        let (pages, mut refused) = owner.take_opened();
-        let mut took = false;
-        for page in pages {
+        let (mut refused, mut took) = (0, false);
+        // Those that come meanwhile wait for the next round.
+        for _ in 0..owner.opened() + usize::from(self.coming.is_some()) {
+            if self.coming.is_none() {
+                self.coming = owner.take_opened();
+            }
+            let Some(page) = &self.coming else { break };
             if seen {
                 page.loaded().await;
+                let _ = timeout(LATE, page.locate()).await;
             } else {
-                let _ = timeout(LATE, page.loaded()).await;
+                let come = async {
+                    page.loaded().await;
+                    page.locate().await;
+                };
+                let _ = timeout(LATE, come).await;
             }
-            page.locate().await;
+            let Some(page) = self.coming.take() else { break };
             if let Some(how) = page.gone() {
                 self.notes.append(&mut page.take_notes());
                 if how == Gone::Crashed {
@@ -299,6 +310,7 @@ impl Lease {
                 took = true;
             }
         }
+        refused += owner.take_refused();
         if refused > 0 {
             self.notes.push(format!(
                 "more tabs that pages opened were closed ({refused}): at most {TABS} are open, and at most {OPENED} come at once"
@@ -313,10 +325,12 @@ impl Lease {
     /// Which tabs there are.
     pub(super) async fn switch(&mut self, number: u32) -> Result<(), String> {
         let Some(at) = self.tabs.iter().position(|tab| tab.number == number) else {
-            let list = self.list().await;
+            let mut numbers: Vec<u32> = self.tabs.iter().map(|tab| tab.number).collect();
+            numbers.sort_unstable();
+            let list = numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
             return Err(match list.is_empty() {
                 true => format!("there is no tab {number}. Open a page with browser_navigate"),
-                false => format!("there is no tab {number}; tabs: {list}"),
+                false => format!("there is no tab {number}; there are: {list}"),
             });
         };
         let tab = self.tabs.remove(at);
@@ -351,7 +365,7 @@ impl Lease {
         list.join("; ")
     }
 
-    /// What happened since the last report, each in one line.
+    /// Takes the notes since the last report, each in one line.
     pub(super) fn take_notes(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.notes);
         let seen = self.tabs.last().map(|tab| tab.number);
@@ -374,14 +388,27 @@ impl Lease {
         !self.tabs.is_empty()
     }
 
+    /// Cancels the downloads that run. Those of a browser's own context would go on without a tab.
+    pub(super) async fn stop_downloads(&self) {
+        let (Some(browser), Some(owner)) = (&self.browser, &self.owner) else { return };
+        for id in owner.group.running() {
+            browser.cdp.post(None, "Browser.cancelDownload", owner.group.cancel(&id)).await;
+        }
+    }
+
     /// Closes all tabs.
     pub(super) async fn close_all(&mut self) {
         for tab in self.tabs.drain(..) {
             tab.page.close().await;
         }
         self.see();
+        self.stop_downloads().await;
+        if let Some(page) = self.coming.take() {
+            page.close().await;
+        }
         let Some(owner) = self.owner.take() else { return };
-        for page in owner.take_opened().0 {
+        for _ in 0..owner.opened() {
+            let Some(page) = owner.take_opened() else { break };
             page.close().await;
         }
         if let (Some(browser), Some(context)) = (&self.browser, &owner.group.context) {

@@ -1,4 +1,4 @@
-//! What a call tells the model of the page.
+//! The report of a call to the model on the page.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
@@ -21,7 +21,7 @@ const TOKEN: usize = 4;
 /// How much of the page a report holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// What changed since the last report; the whole page when it is another one.
+    /// The changes since the last report; the whole page when it is another one.
     Changes,
     /// The whole page.
     Whole,

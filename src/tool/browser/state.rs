@@ -25,7 +25,7 @@ const LEASES: usize = 16;
 /// Longest wait for a browser that starts.
 const START: Duration = Duration::from_secs(30);
 
-/// What the browser tools of a session share.
+/// The state that the browser tools of a session share.
 #[derive(Default)]
 pub struct BrowserState {
     browser: AsyncMutex<Option<Arc<Browser>>>,
@@ -47,7 +47,7 @@ pub(super) struct Browser {
     pub(super) cdp: Arc<Cdp>,
     /// `None`: it runs elsewhere.
     running: Mutex<Option<Running>>,
-    /// Whether its default profile is kept, so that it belongs to the main agent.
+    /// Its default profile is kept, so that it belongs to the main agent.
     pub(super) keeps_profile: bool,
     pub(super) tabs: Arc<Tabs>,
     /// The way out of its default context.
@@ -157,6 +157,13 @@ impl BrowserState {
             }
             browser.cdp.ended().await;
         }
+    }
+
+    /// How a dialog of the page that the agent sees would be answered now.
+    #[cfg(test)]
+    pub(super) fn dialog_for_test(&self, agent: &AgentId) -> Option<super::page::DialogAnswer> {
+        let page = lock(&lock(&self.leases)[agent].seen).upgrade().unwrap();
+        lock(&page.state).dialog.clone()
     }
 
     /// Crashes the page that the agent sees, and waits until that was reported.

@@ -1,31 +1,40 @@
 //! The tabs that a browser reports: whose they are, and which of them ended.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::{Value, json};
 use tiller_protocol::lock;
 use tokio::sync::mpsc;
+use tokio::time::{Duration, Instant};
 
 use super::cdp::{Cdp, Event};
 use super::outlet::Outlet;
-use super::page::{Gone, Group, Page, PageOptions, PageShared};
+use super::page::{Gone, Group, Page, PageOptions, PageShared, Progress};
 
 /// Tabs that pages of an agent may open between two calls.
 pub(super) const OPENED: usize = 4;
+/// Time after which a download that no page has reported is cancelled.
+const UNKNOWN: Duration = Duration::from_secs(5);
+/// Downloads of this kind that are remembered.
+const STRAYS: usize = 256;
 
 /// All tabs of a browser that belong to an agent.
 pub(super) struct Tabs {
     /// By the id of their context. Empty: the browser's own, which gets its id with its first tab.
     owners: Mutex<HashMap<String, Weak<TabOwner>>>,
+    /// Ids of the contexts that were made for an agent. A tab of one that is over belongs to no other agent.
+    made: Mutex<HashSet<String>>,
+    /// Downloads that no page has reported, and since when they are known.
+    strays: Mutex<HashMap<String, Instant>>,
     /// By the id of the tab.
     known: Mutex<HashMap<String, Weak<PageShared>>>,
     /// Greatest size of a download in bytes; 0: none is kept.
     download_bytes: u64,
 }
 
-/// What the browser reports of the tabs of one agent.
+/// The reports of the browser on the tabs of one agent.
 pub(super) struct TabOwner {
     pub(super) outlet: Arc<Outlet>,
     pub(super) group: Arc<Group>,
@@ -73,10 +82,20 @@ impl TabOwner {
         }
     }
 
-    /// Takes the tabs that pages opened, and how many further ones were closed.
-    pub(super) fn take_opened(&self) -> (Vec<Page>, usize) {
-        let new = std::mem::take(&mut *lock(&self.new));
-        (new.pages, new.refused)
+    /// The number of tabs that pages opened and no call has taken over.
+    pub(super) fn opened(&self) -> usize {
+        lock(&self.new).pages.len()
+    }
+
+    /// Takes the first tab that a page opened.
+    pub(super) fn take_opened(&self) -> Option<Page> {
+        let mut new = lock(&self.new);
+        if new.pages.is_empty() { None } else { Some(new.pages.remove(0)) }
+    }
+
+    /// Takes how many further tabs were closed.
+    pub(super) fn take_refused(&self) -> usize {
+        std::mem::take(&mut lock(&self.new).refused)
     }
 
     /// True if there is room for a further tab. Counts it among the refused ones otherwise.
@@ -93,11 +112,18 @@ impl TabOwner {
 
 impl Tabs {
     pub(super) fn new(download_bytes: u64) -> Self {
-        Self { owners: Mutex::default(), known: Mutex::default(), download_bytes }
+        Self {
+            owners: Mutex::default(),
+            made: Mutex::default(),
+            strays: Mutex::default(),
+            known: Mutex::default(),
+            download_bytes,
+        }
     }
 
     /// Takes in who has the tabs of a context.
     pub(super) fn own(&self, outlet: Arc<Outlet>, context: Option<String>) -> Arc<TabOwner> {
+        lock(&self.made).extend(context.clone());
         let id = context.clone().unwrap_or_default();
         let group = Arc::new(Group { context, ..Group::default() });
         let owner =
@@ -113,6 +139,9 @@ impl Tabs {
         if let Some(owner) = owners.get(context).and_then(Weak::upgrade) {
             return Some(owner);
         }
+        if lock(&self.made).contains(context) {
+            return None;
+        }
         let unnamed = owners.remove("")?;
         owners.insert(context.to_owned(), Weak::clone(&unnamed));
         unnamed.upgrade()
@@ -127,13 +156,14 @@ impl Tabs {
             return;
         }
         let Some(owner) = self.owner(info["browserContextId"].as_str().unwrap_or_default()) else { return };
+        let opener_id = info["openerId"].as_str();
         if !owner.has_room() {
             // It runs, since the page that opened it waits for that. Its requests stay where they are.
             let every = json!({"patterns": [{"urlPattern": "*"}]});
             cdp.post(Some(&session), "Fetch.enable", every).await;
             cdp.post(Some(&session), "Runtime.runIfWaitingForDebugger", json!({})).await;
             cdp.post(None, "Target.closeTarget", json!({"targetId": target})).await;
-            owner.group.came();
+            owner.group.came(opener_id.is_some());
             return;
         }
         let options = PageOptions {
@@ -141,7 +171,14 @@ impl Tabs {
             download_bytes: self.download_bytes,
             group: Arc::clone(&owner.group),
         };
-        let opener = self.opener(info["openerId"].as_str());
+        let opener = self.opener(opener_id);
+        let guard = &owner.outlet.guard;
+        if let Some(url) = &opener {
+            guard.loads(&target, url, false);
+        }
+        if let Some(id) = opener_id {
+            guard.opens(id, &target);
+        }
         let page = Page::attach(Arc::clone(cdp), session, target.clone(), opener, &options).await;
         {
             let mut known = lock(&self.known);
@@ -149,7 +186,7 @@ impl Tabs {
             known.insert(target, Arc::downgrade(&page.shared));
         }
         lock(&owner.new).pages.push(page);
-        owner.group.came();
+        owner.group.came(opener_id.is_some());
     }
 
     /// The address of the page that opened a tab.
@@ -168,21 +205,42 @@ impl Tabs {
         }
     }
 
-    /// Notes how far a download is. Returns what cancels it when it is too large.
-    fn downloads(&self, params: &Value) -> Option<Value> {
-        let id = params["guid"].as_str()?;
+    /// Notes how far a download is. Returns what cancels it when it is too large, or of no page.
+    fn downloads(&self, params: &Value) -> Vec<Value> {
+        let Some(id) = params["guid"].as_str() else { return Vec::new() };
         let bytes = |key: &str| params[key].as_f64().map_or(0, |n| n.max(0.0) as u64);
         let ended = match params["state"].as_str() {
             Some("completed") => Some(true),
             Some("canceled") => Some(false),
             _ => None,
         };
+        let now = Progress { received: bytes("receivedBytes"), total: bytes("totalBytes"), ended };
         let owners: Vec<_> = lock(&self.owners).values().filter_map(Weak::upgrade).collect();
-        owners.iter().find_map(|owner| {
-            let (received, total) = (bytes("receivedBytes"), bytes("totalBytes"));
-            let cancel = owner.group.progress(id, received, total, ended, self.download_bytes)?;
-            Some(cancel.then(|| owner.group.cancel(id)))
-        })?
+        for owner in &owners {
+            if let Some(cancel) = owner.group.progress(id, now, self.download_bytes) {
+                lock(&self.strays).remove(id);
+                return if cancel { vec![owner.group.cancel(id)] } else { Vec::new() };
+            }
+        }
+        let large = now.received.max(now.total) > self.download_bytes;
+        if self.is_stray(id, ended.is_some()) || large && ended.is_none() {
+            // Any of them may have it.
+            return owners.iter().map(|owner| owner.group.cancel(id)).collect();
+        }
+        Vec::new()
+    }
+
+    /// Returns true for a download that no page has reported for too long.
+    fn is_stray(&self, id: &str, ended: bool) -> bool {
+        let mut strays = lock(&self.strays);
+        if ended {
+            strays.remove(id);
+            return false;
+        }
+        if strays.len() >= STRAYS && !strays.contains_key(id) {
+            return true;
+        }
+        strays.entry(id.to_owned()).or_insert_with(Instant::now).elapsed() > UNKNOWN
     }
 }
 
@@ -196,7 +254,7 @@ pub(super) async fn follow(mut events: mpsc::Receiver<Event>, tabs: Arc<Tabs>, c
                 tabs.detached(params["targetId"].as_str().unwrap_or_default());
             }
             "Browser.downloadProgress" => {
-                if let Some(cancel) = tabs.downloads(params) {
+                for cancel in tabs.downloads(params) {
                     cdp.post(None, "Browser.cancelDownload", cancel).await;
                 }
             }

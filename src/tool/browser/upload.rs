@@ -24,19 +24,60 @@ pub(super) struct Given {
     bytes: u64,
 }
 
+/// The private copies of one call.
+#[derive(Default)]
+pub(super) struct Copies {
+    pub(super) paths: Vec<PathBuf>,
+    bytes: u64,
+}
+
+impl Copies {
+    /// Removes what no page got. Blocks.
+    pub(super) fn remove(&self) {
+        for path in &self.paths {
+            // The folder goes with the tabs in any case.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
 impl Given {
-    /// Copies files to where no command reaches them: their paths, each with its own name. Blocks.
+    /// Copies files to where no command reaches them: their paths, each with its own name. They count once they are
+    /// [kept](Self::keep). Blocks.
     ///
     /// # Errors
-    /// When one may not be or cannot be read.
-    pub(super) fn copy(&mut self, paths: &[String], cx: &ToolCx) -> Result<Vec<PathBuf>, ToolError> {
-        let mut copies = Vec::new();
+    /// When one may not be or cannot be read. None is copied then.
+    pub(super) fn copy(&mut self, paths: &[String], cx: &ToolCx) -> Result<Copies, ToolError> {
+        let mut copies = Copies::default();
+        let done = self.copy_into(&mut copies, paths, cx);
+        match done {
+            Ok(()) => Ok(copies),
+            Err(error) => {
+                copies.remove();
+                Err(error)
+            }
+        }
+    }
+
+    /// Counts copies that a page got.
+    pub(super) fn keep(&mut self, copies: &Copies) {
+        self.bytes += copies.bytes;
+    }
+
+    fn copy_into(&mut self, copies: &mut Copies, paths: &[String], cx: &ToolCx) -> Result<(), ToolError> {
         for path in paths {
             let place = resolve(path, cx)?;
             let mut opened = beneath::open_file(&place, cx)?;
+            if u64::try_from(opened.stat.st_size).is_ok_and(|size| size > beneath::WHOLE_MAX) {
+                return Err(ToolError::Tell(format!(
+                    "{} is too large to be given to a page (above {})",
+                    place.name,
+                    human(beneath::WHOLE_MAX)
+                )));
+            }
             let bytes = beneath::read_whole(&mut opened, &place.name, &cx.cancel)?;
-            self.bytes += bytes.len() as u64;
-            if self.bytes > MOST {
+            copies.bytes += bytes.len() as u64;
+            if self.bytes + copies.bytes > MOST {
                 return Err(ToolError::Tell(format!(
                     "{} was not given: pages have {} of files already; browser_close with all: true ends that",
                     place.name,
@@ -45,10 +86,11 @@ impl Given {
             }
             let leaf = place.path.file_name().unwrap_or_default().to_string_lossy();
             let copy = self.write(&safe_name(&leaf), &bytes);
-            copies
-                .push(copy.map_err(|e| ToolError::Tell(format!("{} could not be copied: {e}", place.name)))?);
+            let copy =
+                copy.map_err(|e| ToolError::Tell(format!("{} could not be copied: {e}", place.name)))?;
+            copies.paths.push(copy);
         }
-        Ok(copies)
+        Ok(())
     }
 
     fn write(&mut self, name: &str, bytes: &[u8]) -> std::io::Result<PathBuf> {
@@ -63,5 +105,38 @@ impl Given {
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all(bytes)?;
         Ok(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+
+    #[test]
+    fn only_files_that_a_page_got_count_and_stay() {
+        let bench = Bench::new();
+        bench.file("a.txt", "four");
+        let large = std::fs::File::create(bench.root.join("large.bin")).unwrap();
+        large.set_len(beneath::WHOLE_MAX + 1).unwrap();
+        let mut given = Given::default();
+        let copy = |given: &mut Given, names: &[&str]| {
+            given.copy(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>(), &bench.cx)
+        };
+        let copies = copy(&mut given, &["a.txt"]).unwrap();
+        copies.remove();
+        assert!(!copies.paths[0].exists() && given.bytes == 0, "the page did not get it");
+        for name in ["large.bin", "none.txt"] {
+            let Err(ToolError::Tell(why)) = copy(&mut given, &["a.txt", name]) else { panic!("{name}") };
+            assert!(why.contains(name) && !why.contains("edit"), "{why}");
+            assert_eq!(given.bytes, 0, "{name}");
+        }
+        let copies = copy(&mut given, &["a.txt", "a.txt"]).unwrap();
+        given.keep(&copies);
+        assert!(copies.paths.iter().all(|path| path.exists()) && given.bytes == 8);
+        given.bytes = MOST - 3;
+        let Err(ToolError::Tell(why)) = copy(&mut given, &["a.txt"]) else { panic!("too many") };
+        assert!(why.contains("browser_close"), "{why}");
+        assert_eq!(given.bytes, MOST - 3);
     }
 }

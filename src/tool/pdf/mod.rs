@@ -143,7 +143,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<PdfText, PdfError> {
     }
     if reader.cut > 0 {
         notes.push(format!(
-            "pages with more than 1 MB of text, of which only the begin is shown: {}",
+            "pages with more than 1 MB of text, of which only the beginning is shown: {}",
             reader.cut
         ));
     }

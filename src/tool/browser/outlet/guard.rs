@@ -195,6 +195,14 @@ impl Guard {
         tab.now |= abroad;
     }
 
+    /// Notes that a page opened a tab: what is blank in it belongs to that page, or to one of its frames.
+    pub(crate) fn opens(&self, opener: &str, tab: &str) {
+        let mut tabs = lock(&self.tabs);
+        if tabs.get(opener).is_some_and(|opener| opener.now || opener.next) {
+            tabs.insert(tab.to_owned(), TabDocuments { now: true, next: true });
+        }
+    }
+
     /// Notes that a tab shows another document now.
     pub(crate) fn shows(&self, tab: &str, url: &str) {
         // A blank document can belong to the page that opened it.
@@ -382,5 +390,22 @@ mod tests {
         guard.loads("a", other, false);
         guard.shows("a", own);
         assert!(guard.abroad(), "the frame may be one of the new document");
+        // A blank tab belongs to the page that opened it.
+        for (address, abroad) in [(other, true), (own, false)] {
+            let guard = Guard::new(false, Arc::new(Fixed), rules());
+            guard.loads("page", address, true);
+            guard.shows("page", address);
+            guard.opens("page", "tab");
+            guard.empty("page");
+            assert_eq!(guard.abroad(), abroad, "{address}");
+            // Where a tab is found to be says nothing of what it showed before.
+            guard.loads("tab", "about:blank", false);
+            guard.shows("tab", "about:blank");
+            guard.loads("tab", own, false);
+            assert_eq!(guard.abroad(), abroad, "{address}");
+            guard.loads("tab", own, true);
+            guard.shows("tab", own);
+            assert!(!guard.abroad(), "{address}: its own document took the place of that");
+        }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Page;
 use super::element::{Point, gone};
+use super::held::Held;
 use super::keys::Key;
 use crate::browser::snapshot::{RefElement, Role};
 
@@ -49,13 +50,19 @@ pub(crate) enum Aim {
     At(f64, f64),
 }
 
-/// What typing into an element did.
+/// The effect of typing into an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
     /// An option of a list was chosen.
     Chosen,
     /// The field was filled.
     Filled,
+}
+
+/// An event of the mouse.
+pub(super) fn event(kind: &str, at: Point, button: &str, count: u32) -> Value {
+    let held = if kind == "mouseReleased" || button == "none" { 0 } else { 1 };
+    json!({"type": kind, "x": at.x, "y": at.y, "button": button, "buttons": held, "clickCount": count})
 }
 
 /// Chooses an option of a list, as a person's click does. `false`: the element is no option.
@@ -92,10 +99,7 @@ const FILL: &str = "function (text, clear) { \
 
 impl Page {
     pub(super) async fn mouse(&self, kind: &str, at: Point, button: &str, count: u32) -> Result<(), String> {
-        let held = if kind == "mouseReleased" || button == "none" { 0 } else { 1 };
-        let event = json!({
-            "type": kind, "x": at.x, "y": at.y, "button": button, "buttons": held, "clickCount": count,
-        });
+        let event = event(kind, at, button, count);
         self.call("Input.dispatchMouseEvent", event).await.map(|_| ()).map_err(|e| e.to_string())
     }
 
@@ -128,8 +132,7 @@ impl Page {
         self.mouse("mouseMoved", at, "none", 0).await?;
         self.hovered().await;
         for n in 1..=count {
-            self.mouse("mousePressed", at, button, n).await?;
-            self.mouse("mouseReleased", at, button, n).await?;
+            Held::press(self, at, button, n).await?.release(at).await?;
         }
         Ok(())
     }
@@ -149,7 +152,7 @@ impl Page {
             Some("chosen") => return Ok(Typed::Chosen),
             Some("set") => return Ok(Typed::Filled),
             Some("type") => {}
-            // What is no field may have one in it, or take keys by itself.
+            // Something that is no field may have one in it, or take keys by itself.
             _ => {
                 let id = json!({"backendNodeId": element.id.backend});
                 if self.call_for(element, "DOM.focus", id).await.is_err() {

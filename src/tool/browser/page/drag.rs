@@ -8,6 +8,7 @@ use tiller_protocol::lock;
 use tokio::time::{Instant, timeout_at};
 
 use super::element::Point;
+use super::held::Held;
 use super::{Aim, Drop, Page};
 
 /// Moves of the mouse between the ends of a drag.
@@ -33,7 +34,7 @@ impl Page {
         let start = self.aim(&from).await?;
         self.mouse("mouseMoved", start, "none", 0).await?;
         self.hovered().await;
-        self.mouse("mousePressed", start, "left", 1).await?;
+        let held = Held::press(self, start, "left", 1).await?;
         // The page may move while something is dragged over it.
         let end = match &to {
             Drop::By(x, y) => Ok(Point { x: start.x + x, y: start.y + y }),
@@ -42,7 +43,7 @@ impl Page {
         let end = match end {
             Ok(end) => end,
             Err(why) => {
-                self.mouse("mouseReleased", start, "left", 1).await?;
+                held.release(start).await?;
                 return Err(why);
             }
         };
@@ -66,10 +67,10 @@ impl Page {
         if let Some(data) = &data {
             self.carry("drop", end, data).await?;
         }
-        self.mouse("mouseReleased", end, "left", 1).await
+        held.release(end).await
     }
 
-    /// What the browser drags; `None`: it drags nothing.
+    /// The data that the browser drags; `None`: it drags nothing.
     async fn begun(&self) -> Option<Value> {
         let deadline = Instant::now() + BEGINS;
         loop {

@@ -16,7 +16,7 @@ impl Ref {
     /// Reads `e12`.
     ///
     /// # Errors
-    /// What a reference looks like.
+    /// The form of a reference.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let digits = text.trim().trim_start_matches(['[', '@']).trim_end_matches(']').strip_prefix('e');
         let number = digits.and_then(|d| d.parse().ok());
@@ -36,11 +36,11 @@ pub(super) struct Point {
     pub(super) y: f64,
 }
 
-/// Whether a node is the wanted one, is in it, around it, or is its label.
+/// True if a node is the wanted one, is in it, around it, or is its label.
 const SAME: &str = "function (wanted) { return this === wanted || wanted.contains(this) || this.contains(wanted) \
                     || (this.closest && this.closest('label') && this.closest('label').control === wanted) \
                     || (this.getRootNode().host ? wanted.contains(this.getRootNode().host) : false) }";
-/// What stands at a point, in words.
+/// The element at a point, in words.
 const WORDS: &str = "function () { const e = this.nodeType === 1 ? this : this.parentElement; if (!e) return ''; \
                      return '<' + e.tagName.toLowerCase() + (e.id ? ' id=' + e.id : '') + '> ' \
                      + (e.innerText || '').slice(0, 60) }";
@@ -123,7 +123,7 @@ impl Page {
         inside: Option<(f64, f64)>,
     ) -> Result<Point, String> {
         let id = json!({"backendNodeId": element.id.backend});
-        // What cannot be scrolled may be visible nevertheless; the quads decide.
+        // Something that cannot be scrolled may be visible nevertheless; the quads decide.
         let _ = self.call_for(element, "DOM.scrollIntoViewIfNeeded", id.clone()).await;
         let quads = self.call_for(element, "DOM.getContentQuads", id).await;
         let hidden = || "the element is not visible on the page".to_owned();

@@ -78,7 +78,13 @@ impl PageTask {
                 "Input.dragIntercepted" => {
                     lock(&self.shared.state).dragged = Some(event.params["data"].clone());
                 }
-                method if main => self.follow(method, &event.params).await,
+                // Frames of other processes report these in sessions of their own.
+                "Page.windowOpen" => {
+                    let gesture = event.params["userGesture"].as_bool() == Some(true);
+                    self.options.group.ask(event.params["url"].as_str().unwrap_or_default(), gesture);
+                }
+                "Page.downloadWillBegin" => self.download(main, &event.params).await,
+                method if main => self.follow(method, &event.params),
                 _ => {}
             }
             self.shared.changed.notify_waiters();
@@ -122,10 +128,9 @@ impl PageTask {
     }
 
     /// Events that only change the state.
-    async fn follow(&self, method: &str, params: &Value) {
+    fn follow(&self, method: &str, params: &Value) {
         let text = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
         let main = params["frameId"].as_str() == Some(&self.target);
-        let mut cancel = None;
         {
             let mut state = lock(&self.shared.state);
             match method {
@@ -158,25 +163,29 @@ impl PageTask {
                     state.gone.get_or_insert(Gone::Crashed);
                     state.loading = false;
                 }
-                "Page.windowOpen" => {
-                    let gesture = params["userGesture"].as_bool() == Some(true);
-                    self.options.group.ask(&text("url"), gesture);
-                }
-                "Page.downloadWillBegin" => {
-                    let (id, name) = (text("guid"), text("suggestedFilename"));
-                    state.loading = false;
-                    let kept = self.options.download_bytes > 0;
-                    if !(kept && self.options.group.download(id.clone(), name.clone())) {
-                        let why = if kept { ", since there are too many" } else { "" };
-                        state.note(format!("a download of {} was refused{why}", quoted(&name)));
-                        cancel = Some(id);
-                    }
-                }
                 _ => {}
             }
         }
-        if let Some(id) = cancel {
-            self.cdp.post(None, "Browser.cancelDownload", self.options.group.cancel(&id)).await;
+    }
+
+    /// Takes in a download that begins. `main`: in the tab's own process.
+    async fn download(&self, main: bool, params: &Value) {
+        let text = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
+        let (id, name) = (text("guid"), text("suggestedFilename"));
+        let (group, most) = (&self.options.group, self.options.download_bytes);
+        let begun = if most > 0 { group.download(id.clone(), name.clone(), most) } else { None };
+        {
+            let mut state = lock(&self.shared.state);
+            if main {
+                state.loading = false;
+            }
+            if begun.is_none() {
+                let why = if most > 0 { ", since there are too many" } else { "" };
+                state.note(format!("a download of {} was refused{why}", quoted(&name)));
+            }
+        }
+        if begun != Some(false) {
+            self.cdp.post(None, "Browser.cancelDownload", group.cancel(&id)).await;
         }
     }
 }

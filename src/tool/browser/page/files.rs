@@ -21,17 +21,26 @@ const FIELD: &str = "function () { const is = e => e && e.tagName === 'INPUT' &&
     const label = this.closest && this.closest('label'); \
     const inner = this.querySelectorAll ? this.querySelectorAll('input[type=file]') : []; \
     return is(this) || is(this.control) || is(label && label.control) || (inner.length === 1 ? inner[0] : null) }";
-/// Whether a file field takes several files, and the host of its document; an error when it takes none.
+/// The number of files that a field takes, and the host of the page that the field's own document belongs to; an error when it
+/// takes none. The page can replace none of `top`, `location` and `hostname`, and a document of another origin reads none of them.
 const TAKES: &str = "function () { if (this.disabled) throw new Error('the field is disabled'); \
     if (this.webkitdirectory) throw new Error('the field takes folders only'); \
-    return [this.multiple, this.ownerDocument.location.hostname] }";
+    let host = null; try { host = top.location.hostname } catch (_) {} \
+    return [this.multiple, host] }";
 
 impl Page {
-    /// Gives files to the file field that an element is, labels or holds, or else to what a click on the element asks for.
+    /// Gives files to the file field that an element is, labels or holds, or else to what a click on the element asks for, as
+    /// long as the page is the one that it was, and of `host`.
     ///
     /// # Errors
     /// Why it could not, in words.
-    pub(crate) async fn give_files(&self, element: &RefElement, files: &[PathBuf]) -> Result<(), String> {
+    pub(crate) async fn give_files(
+        &self,
+        element: &RefElement,
+        files: &[PathBuf],
+        host: &str,
+    ) -> Result<(), String> {
+        let before = lock(&self.shared.state).documents;
         let session = element.id.session.as_deref().unwrap_or(&self.session);
         let object = self.resolve(element, element.id.backend).await?;
         let find = json!({"objectId": object, "functionDeclaration": FIELD});
@@ -45,18 +54,28 @@ impl Page {
         if let Some(why) = takes["exceptionDetails"]["exception"]["description"].as_str() {
             return Err(visible(why.lines().next().unwrap_or_default()).into_owned());
         }
-        let (several, host) = (&takes["result"]["value"][0], &takes["result"]["value"][1]);
+        let (several, field_host) = (&takes["result"]["value"][0], &takes["result"]["value"][1]);
         if files.len() > 1 && several.as_bool() != Some(true) {
             return Err("the field takes one file".into());
         }
-        // The user was asked about the host of the page.
-        let host = host.as_str().unwrap_or_default();
-        let own = Url::parse(&self.url()).ok();
-        if !host.is_empty() && own.as_ref().and_then(Url::host_str) != Some(host) {
-            return Err(format!(
-                "the field is in a frame of {}, and the page is of another host. Open that frame with browser_navigate",
-                visible(host)
-            ));
+        let (documents, now) = {
+            let state = lock(&self.shared.state);
+            (state.documents, host_of(&state.url))
+        };
+        if documents != before || now.as_deref() != Some(host) {
+            return Err("the page went elsewhere meanwhile. Look at it with browser_snapshot".into());
+        }
+        match field_host.as_str() {
+            Some(found) if !host.is_empty() && found == host => {}
+            Some(_) => {
+                return Err("the page went elsewhere meanwhile. Look at it with browser_snapshot".into());
+            }
+            // The user was asked about the host of the page.
+            None => {
+                return Err("the field is in a frame of another origin than the page. Open that frame's address with \
+                     browser_navigate"
+                    .into());
+            }
         }
         let give = json!({"files": files, "objectId": field});
         self.call_in(&session, "DOM.setFileInputFiles", give).await.map(|_| ()).map_err(gone)
@@ -81,4 +100,10 @@ impl Page {
         let field = node["object"]["objectId"].as_str().ok_or("the field is gone")?;
         Ok((chooser.session, field.to_owned()))
     }
+}
+
+/// The host of an address; `None`: it has none.
+pub(crate) fn host_of(address: &str) -> Option<String> {
+    let url = Url::parse(address).ok()?;
+    url.host_str().filter(|host| !host.is_empty()).map(str::to_owned)
 }

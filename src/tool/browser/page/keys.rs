@@ -13,7 +13,7 @@ pub(super) struct Key {
     code: String,
     /// Windows virtual key code.
     number: u32,
-    /// What it types; `None`: nothing.
+    /// The text that it types; `None`: nothing.
     text: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl Key {
     /// Reads `Enter`, `a`, `Control+A`, `Shift+Tab`.
     ///
     /// # Errors
-    /// What keys there are.
+    /// Which keys there are.
     pub(super) fn parse(name: &str) -> Result<Self, String> {
         let mut modifiers = 0;
         let mut rest = name;

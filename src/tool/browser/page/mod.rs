@@ -6,13 +6,15 @@ mod element;
 mod events;
 mod files;
 mod group;
+mod held;
 mod keys;
 mod settle;
 mod state;
 
 pub(crate) use act::{Aim, Button, Drop, Scroll, Typed};
 pub(crate) use element::Ref;
-pub(crate) use group::{Download, Group, Stage};
+pub(crate) use files::host_of;
+pub(crate) use group::{Download, Group, Progress, Stage};
 pub(crate) use state::{DialogAnswer, Gone, PageState, quoted};
 
 use std::sync::{Arc, Mutex};
@@ -34,7 +36,7 @@ const EMPTY: &str = "about:blank";
 /// The address of the page that stands for one that could not be loaded.
 const REFUSED: &str = "chrome-error://chromewebdata/";
 
-/// What the event task of a page and the calls on the page share.
+/// The part that the event task of a page and the calls on the page share.
 pub(crate) struct PageShared {
     pub(crate) state: Mutex<PageState>,
     /// Notified after each change of the state.
@@ -56,14 +58,23 @@ pub(crate) struct Page {
     _events: AbortOnDropHandle<()>,
 }
 
-/// What a tab is opened with.
+/// The answers of one call to dialogs of a page. They end with it.
+pub(crate) struct Answers(Arc<PageShared>);
+
+impl std::ops::Drop for Answers {
+    fn drop(&mut self) {
+        lock(&self.0.state).dialog = None;
+    }
+}
+
+/// The settings of a new tab.
 #[derive(Clone)]
 pub(crate) struct PageOptions {
     /// Which requests of pages are refused.
     pub(crate) guard: Arc<Guard>,
     /// Greatest size of a download in bytes; 0: none is kept.
     pub(crate) download_bytes: u64,
-    /// What happens in all tabs of the agent.
+    /// Events in all tabs of the agent.
     pub(crate) group: Arc<Group>,
 }
 
@@ -90,7 +101,8 @@ impl Page {
         let task = AbortOnDropHandle::new(tokio::spawn(task.run(events)));
         events::prepare(&cdp, &session).await;
         let guard = Arc::clone(&options.guard);
-        Self { cdp, session, target, shared, guard, refs: Refs::default(), last: None, _events: task }
+        let refs = Refs::new(Arc::clone(&options.group.refs));
+        Self { cdp, session, target, shared, guard, refs, last: None, _events: task }
     }
 
     /// Calls a method of this tab.
@@ -158,8 +170,8 @@ impl Page {
         let Ok(tree) = self.call("Page.getFrameTree", json!({})).await else { return };
         let frame = &tree["frameTree"]["frame"];
         let url = frame["url"].as_str().unwrap_or_default();
-        self.guard.loads(&self.target, url, true);
-        self.guard.shows(&self.target, url);
+        // Frames of it, or of the page that opened it, may be elsewhere.
+        self.guard.loads(&self.target, url, false);
         let mut state = lock(&self.shared.state);
         if state.url.is_empty() {
             state.url = format!("{url}{}", frame["urlFragment"].as_str().unwrap_or_default());
@@ -176,7 +188,7 @@ impl Page {
         lock(&self.shared.state).url.clone()
     }
 
-    /// What happened since the last call, each in one line.
+    /// Takes the notes since the last call, each in one line.
     pub(crate) fn take_notes(&self) -> Vec<String> {
         let (mut notes, chooser) = {
             let mut state = lock(&self.shared.state);
@@ -189,9 +201,11 @@ impl Page {
         notes
     }
 
-    /// Sets how dialogs that the page opens during the next action are answered.
-    pub(crate) fn answer_dialogs(&self, answer: Option<DialogAnswer>) {
+    /// Sets how dialogs of the page are answered, as long as the returned value lives.
+    #[must_use]
+    pub(crate) fn answer_dialogs(&self, answer: Option<DialogAnswer>) -> Answers {
         lock(&self.shared.state).dialog = answer;
+        Answers(Arc::clone(&self.shared))
     }
 
     /// Loads an address and waits until it is there.
@@ -204,7 +218,7 @@ impl Page {
             self.leave().await?;
         }
         self.guard.open(url);
-        // What failed before this says nothing of it.
+        // A failure before this says nothing of it.
         self.guard.why(&parsed);
         lock(&self.shared.state).begin(url);
         let reply = match self.call("Page.navigate", json!({"url": url})).await {

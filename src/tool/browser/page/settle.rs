@@ -77,7 +77,7 @@ impl Page {
         }
     }
 
-    /// Whether the page loads, or was asked to go elsewhere.
+    /// True if the page loads, or was asked to go elsewhere.
     fn is_navigating(&self) -> bool {
         let state = lock(&self.shared.state);
         state.loading || state.leaving

@@ -1,4 +1,4 @@
-//! What a browser reported of a tab.
+//! The reports of a browser on a tab.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,7 +15,7 @@ const QUOTED: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DialogAnswer {
     pub(crate) accept: bool,
-    /// What is typed into a prompt.
+    /// The text that is typed into a prompt.
     pub(crate) text: Option<String>,
 }
 
@@ -30,13 +30,13 @@ pub(crate) struct PageState {
     pub(crate) documents: u64,
     /// HTTP status of the document; `None`: not known yet.
     pub(crate) status: Option<u16>,
-    /// Whether the main frame loads.
+    /// The main frame loads.
     pub(crate) loading: bool,
-    /// Whether a frame of the tab was asked to go elsewhere and has not yet begun to.
+    /// A frame of the tab was asked to go elsewhere and has not yet begun to.
     pub(crate) leaving: bool,
     /// Why the tab is gone; `None`: it is there.
     pub(crate) gone: Option<Gone>,
-    /// What the browser would drag, since drags are taken over.
+    /// The data that the browser would drag, since drags are taken over.
     pub(crate) dragged: Option<Value>,
     /// Address of the page that opened the tab, until the tab has a document of its own.
     pub(crate) opener: Option<String>,
@@ -47,9 +47,9 @@ pub(crate) struct PageState {
     pub(crate) dialog: Option<DialogAnswer>,
     /// Address of the main frame's document whose request was refused, and why.
     pub(crate) refused: Option<(String, String)>,
-    /// What asked for files last, if nothing has given them.
+    /// The field that asked for files last, if it got none.
     pub(crate) chooser: Option<Chooser>,
-    /// What happened since the last result, each in one line.
+    /// Notes since the last result, each in one line.
     pub(crate) notes: Vec<String>,
 }
 

@@ -1,6 +1,8 @@
 //! The elements that a snapshot shows, from the accessibility tree and the DOM.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::ax::{AxNode, AxTree};
 use super::dom::{DomNode, DomNodes};
@@ -107,13 +109,14 @@ pub(crate) struct ElementId {
     pub(crate) backend: i64,
 }
 
-/// The references of a tab's elements. A number is never used twice in a tab, so an old reference never means another
-/// element.
+/// The references of a tab's elements. The tabs of an agent count together and use no number twice, so an old reference never
+/// means another element, nor one of another tab.
 #[derive(Debug, Default)]
 pub(crate) struct Refs {
     numbers: HashMap<ElementId, u32>,
     elements: HashMap<u32, RefElement>,
-    last: u32,
+    /// The newest number of all tabs.
+    last: Arc<AtomicU32>,
 }
 
 /// The element of a reference.
@@ -129,14 +132,19 @@ pub(crate) struct RefElement {
 const REFS: usize = 400_000;
 
 impl Refs {
+    /// None yet. `last`: the newest number of all tabs of the agent.
+    pub(crate) fn new(last: Arc<AtomicU32>) -> Self {
+        Self { last, ..Self::default() }
+    }
+
     /// The number of an element; `None`: there are too many.
     fn number(&mut self, id: ElementId, role: Role, name: &str) -> Option<u32> {
         if self.elements.len() >= REFS && !self.numbers.contains_key(&id) {
             return None;
         }
-        let next = self.last + 1;
-        let number = *self.numbers.entry(id.clone()).or_insert(next);
-        self.last = self.last.max(number);
+        let last = &self.last;
+        let next = || last.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = *self.numbers.entry(id.clone()).or_insert_with(next);
         self.elements.insert(number, RefElement { id, role, name: name.into() });
         Some(number)
     }
@@ -577,5 +585,16 @@ mod tests {
             refs.number(ElementId { session: None, backend }, Role::Clickable, "");
         }
         assert_eq!(refs.get(1).map(|element| element.id.backend), Some(0));
+    }
+
+    #[test]
+    fn a_reference_of_one_tab_means_nothing_in_another() {
+        let last = Arc::default();
+        let [mut one, mut two] = [Refs::new(Arc::clone(&last)), Refs::new(last)];
+        let id = |backend| ElementId { session: None, backend };
+        let numbers = [1, 2, 1]
+            .map(|n| [one.number(id(n), Role::Clickable, ""), two.number(id(n), Role::Clickable, "")]);
+        assert_eq!(numbers, [[1, 2], [3, 4], [1, 2]], "and a known element keeps its own");
+        assert!(one.get(2).is_none() && two.get(3).is_none());
     }
 }

@@ -41,7 +41,13 @@ async fn dialogs_are_results_and_are_answered_as_the_call_says() {
             assert!(said.contains(words), "{name} {answer}: no {words:?} in {said}");
         }
     }
-    // An answer is for its call alone.
+    // An answer is for its call alone, also where that fails, and also for what the page does after it.
+    let refused = world.call("click", json!({"ref": "e9999", "dialog": "accept"})).await;
+    assert!(refused.contains("there is no element"), "{refused}");
+    let agent = &world.bench.cx.agent;
+    assert_eq!(world.bench.cx.state.browser.dialog_for_test(agent), None);
+    world.call("click", on("Confirm", json!({"dialog": "accept"}))).await;
+    assert_eq!(world.bench.cx.state.browser.dialog_for_test(agent), None);
     let later = world.call("click", on("Confirm", json!({}))).await;
     assert!(later.contains("dismissed"), "{later}");
     world.end().await;

@@ -161,18 +161,68 @@ async fn a_file_of_the_workspace_is_given_to_a_field_as_it_was_judged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_field_in_a_frame_of_another_host_gets_no_file() {
+async fn a_field_in_a_frame_of_another_origin_gets_no_file() {
     let Some(mut world) = World::new() else { return };
     let limits = crate::Limits { fetch_private: true, ..(*world.bench.cx.limits).clone() };
     world.bench.cx.limits = Arc::new(limits);
     std::fs::write(world.bench.root.join("a.txt"), "first").unwrap();
-    let inner = Site::new(&[("/", html("<input type=file aria-label=Field>"))]);
-    let frame = format!("<iframe src='http://localhost:{}/' width=400 height=200></iframe>", inner.port());
-    let site = Site::new(&[("/", html(&frame))]);
-    let page = world.call("navigate", json!({"url": site.url("/")})).await;
-    let refused =
-        world.call("upload", json!({"ref": reference(&page, &["Field"]), "paths": ["a.txt"]})).await;
-    assert!(refused.contains("frame of localhost"), "{page}\n{refused}");
+    let field = "<input type=file aria-label=Field>";
+    // The page's own words of where its field is.
+    let lies = format!(
+        "{field}<script>Object.defineProperty(document.querySelector('input'), 'ownerDocument', \
+         {{value: {{location: {{hostname: '127.0.0.1'}}}}}})</script>"
+    );
+    let inner = Site::new(&[
+        ("/nested", html(&format!("<iframe srcdoc='{field}' width=300 height=100></iframe>"))),
+        ("/lies", html(&lies)),
+        ("/", html(field)),
+    ]);
+    let other = format!("http://localhost:{}", inner.port());
+    for (frame, given) in [
+        (format!("src='{other}/'"), false),
+        (format!("src='{other}/nested'"), false),
+        (format!("src='{other}/lies'"), false),
+        (format!("sandbox=allow-scripts srcdoc='{field}'"), false),
+        (format!("src='data:text/html,{field}'"), false),
+        (format!("srcdoc='{field}'"), true),
+        ("src='/own'".to_owned(), true),
+    ] {
+        let body = format!("<iframe {frame} width=400 height=200></iframe>");
+        let site = Site::new(&[("/own", html(field)), ("/", html(&body))]);
+        let page = world.open(&site, "/").await;
+        let upload = json!({"ref": reference(&page, &["Field"]), "paths": ["a.txt"]});
+        let told = world.call("upload", upload).await;
+        let words = if given { "Gave the page a.txt" } else { "frame of another origin" };
+        assert!(told.contains(words), "{frame}: {page}\n{told}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_went_to_another_host_after_it_was_judged_gets_no_file() {
+    let Some(world) = World::new() else { return };
+    std::fs::write(world.bench.root.join("a.txt"), "first").unwrap();
+    let site = Site::new(&[(
+        "/",
+        html("<input type=file aria-label=Field><a href='about:blank' target=_blank rel=opener>Blank</a>"),
+    )]);
+    let upload = *world.tools.iter().find(|t| t.name() == "browser_upload").unwrap();
+    let cx = &world.bench.cx;
+    let page = world.open(&site, "/").await;
+    let args = |page: &str| json!({"ref": reference(page, &["Field"]), "paths": ["a.txt"]});
+    cx.workspace.declared.judge(&cx.call_id);
+    upload.access(&args(&page), cx).unwrap();
+    let page = world.call("navigate", json!({"url": format!("http://localhost:{}/", site.port())})).await;
+    let refused = crate::run_guarded(upload, args(&page), cx).await.unwrap_err();
+    assert!(format!("{refused:?}").contains("no longer of the host"), "{refused:?}");
+    // Judged again, for where it is now.
+    cx.workspace.declared.judge(&cx.call_id);
+    let given = world.call("upload", args(&page)).await;
+    assert!(given.contains("Gave the page a.txt"), "{given}");
+    let blank = world.call("click", json!({"ref": reference(&page, &["Blank"])})).await;
+    assert!(blank.contains("about:blank"), "{blank}");
+    let nowhere = world.call("upload", args(&page)).await;
+    assert!(nowhere.contains("this page has no host"), "{nowhere}");
     world.end().await;
 }
 

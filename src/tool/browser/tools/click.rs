@@ -103,7 +103,7 @@ impl Tool for Click {
         let mut lease = lease(cx, self.0, false).await?;
         stoppable(cx, async {
             let answer = answer(args.dialog, args.dialog_text.as_deref())?;
-            lease.page().map_err(ToolError::Tell)?.answer_dialogs(answer);
+            let _answers = lease.page().map_err(ToolError::Tell)?.answer_dialogs(answer);
             let done = act(&args, &mut lease).await;
             acted(done, &mut lease)?;
             report(&mut lease, cx, self.0, "", Extent::Changes).await

@@ -62,7 +62,7 @@ const fn info(
     }
 }
 
-/// What acting on the current page needs: what a request to its host needs.
+/// The access that acting on the current page needs: that of a request to its host.
 fn on_page(cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
     let Some(address) = cx.state.browser.url(&cx.agent) else {
         return Err(ToolError::Tell("no page is open. Open one with browser_navigate".into()));
@@ -88,7 +88,7 @@ async fn lease(
     Ok(lease)
 }
 
-/// What an action came to. One that closed its own tab has done what it does: the report tells of the tab.
+/// The outcome of an action. One that closed its own tab has done what it does: the report tells of the tab.
 fn acted(done: Result<(), String>, lease: &mut Lease) -> Result<(), ToolError> {
     lease.acts = true;
     if lease.is_gone() { Ok(()) } else { done.map_err(ToolError::Tell) }

@@ -59,7 +59,7 @@ impl Tool for Press {
         let mut lease = lease(cx, self.0, false).await?;
         stoppable(cx, async {
             let page = lease.page().map_err(ToolError::Tell)?;
-            page.answer_dialogs(answer(args.dialog, args.dialog_text.as_deref())?);
+            let _answers = page.answer_dialogs(answer(args.dialog, args.dialog_text.as_deref())?);
             let mut done = Ok(());
             for _ in 0..args.times.unwrap_or(1).clamp(1, TIMES) {
                 done = page.press(&args.key).await;

@@ -1,5 +1,6 @@
 //! `browser_upload`: gives files to a page.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,9 +11,9 @@ use tiller_protocol::{Access, ToolInfo, ToolSpec, lock, names};
 
 use super::{acted, info, lease, on_page, stoppable};
 use crate::browser::BrowserSettings;
-use crate::browser::page::Ref;
+use crate::browser::page::{Ref, host_of};
 use crate::browser::report::{Extent, report};
-use crate::files::path::{Place, Zone, declare, resolve};
+use crate::files::path::{Place, Zone, resolve};
 use crate::guard::blocking;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
@@ -42,12 +43,26 @@ fn checked(args: &Args, settings: &BrowserSettings) -> Result<Ref, ToolError> {
     Ref::parse(&args.r#ref).map_err(ToolError::Tell)
 }
 
-/// What giving a file to a page needs of the file: the agent's own outputs leave this machine as well.
+/// The access that giving a file to a page needs: the agent's own outputs leave this machine as well.
 fn reads(place: &Place) -> Access {
     match place.zone {
         Zone::Spill => Access::Read { path: names::written(&place.named), inside: false },
         Zone::Inside | Zone::Outside => place.reads(),
     }
+}
+
+/// The mark of a host among the paths that a call was judged for. It is relative, and those of files are not.
+fn mark(host: &str) -> PathBuf {
+    PathBuf::from(format!("page of {host}"))
+}
+
+/// The host of the page at an address. No question could name where the files of a page without one go.
+fn hosted(address: &str) -> Result<String, ToolError> {
+    host_of(address).ok_or_else(|| {
+        ToolError::Tell(
+            "this page has no host, so it gets no file; open the form with browser_navigate".into(),
+        )
+    })
 }
 
 #[async_trait]
@@ -72,8 +87,10 @@ impl Tool for Upload {
         let args: Args = schema::read(args)?;
         checked(&args, self.0)?;
         let mut needs = on_page(cx)?;
+        let host = hosted(&cx.state.browser.url(&cx.agent).unwrap_or_default())?;
         let places = args.paths.iter().map(|path| resolve(path, cx)).collect::<Result<Vec<_>, _>>()?;
-        declare(cx, &places.iter().collect::<Vec<_>>());
+        let declared = places.iter().map(|place| place.named.clone()).chain([mark(&host)]).collect();
+        cx.workspace.declared.declare(&cx.call_id, declared);
         needs.extend(places.iter().map(reads));
         Ok(needs)
     }
@@ -84,14 +101,30 @@ impl Tool for Upload {
         let mut lease = lease(cx, self.0, false).await?;
         stoppable(cx, async {
             let element = lease.page().and_then(|page| page.element(element)).map_err(ToolError::Tell)?;
+            let host = hosted(&lease.page().map_err(ToolError::Tell)?.url())?;
+            // The user was asked about the host that it had then.
+            if cx.workspace.declared.holds(&cx.call_id, &mark(&host)) == Some(false) {
+                return Err(ToolError::Tell(
+                    "the page is no longer of the host that was approved for this call. Look at it with browser_snapshot"
+                        .into(),
+                ));
+            }
             let (given, paths, work) = (Arc::clone(&lease.given), args.paths.clone(), cx.clone());
             let copies = blocking("upload", move || lock(&given).copy(&paths, &work)).await?;
             let page = lease.page().map_err(ToolError::Tell)?;
-            let done = page.give_files(&element, &copies).await;
+            let done = page.give_files(&element, &copies.paths, &host).await;
+            let gave = done.is_ok();
+            match gave {
+                true => lock(&lease.given).keep(&copies),
+                false => copies.remove(),
+            }
             acted(done, &mut lease)?;
-            lease.recording.on(&element, &format!("setInputFiles({})", json!(args.paths)));
-            let done = format!("Gave the page {}.", args.paths.join(", "));
-            report(&mut lease, cx, self.0, &done, Extent::Changes).await
+            let mut said = String::new();
+            if gave {
+                lease.recording.on(&element, &format!("setInputFiles({})", json!(args.paths)));
+                said = format!("Gave the page {}.", args.paths.join(", "));
+            }
+            report(&mut lease, cx, self.0, &said, Extent::Changes).await
         })
         .await?
     }
