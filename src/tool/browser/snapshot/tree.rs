@@ -594,6 +594,7 @@ mod tests {
         let id = |backend| ElementId { session: None, backend };
         let numbers = [1, 2, 1]
             .map(|n| [one.number(id(n), Role::Clickable, ""), two.number(id(n), Role::Clickable, "")]);
+        let numbers = numbers.map(|pair| pair.map(Option::unwrap_or_default));
         assert_eq!(numbers, [[1, 2], [3, 4], [1, 2]], "and a known element keeps its own");
         assert!(one.get(2).is_none() && two.get(3).is_none());
     }

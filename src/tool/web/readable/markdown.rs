@@ -191,7 +191,7 @@ impl Writer<'_> {
         self.line.clear();
     }
 
-    /// Begins a line of so many bytes; `false`: it has no place.
+    /// Begins a line of this many bytes; `false`: it has no place.
     fn prefixes(&mut self, bytes: usize) -> bool {
         if !self.spend(bytes + 1 + self.prefix.len() * 2) {
             return false;
