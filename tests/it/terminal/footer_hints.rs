@@ -250,7 +250,9 @@ fn after_a_turn(cols: u16, rows: u16) {
     walk(&mut term, "agents", &["\x1b3"], footer("end"), &mut seen);
     walk(&mut term, "watch", &["\x1b4"], footer("mention"), &mut seen);
     walk(&mut term, "todo", &["\x1b2"], footer("tick"), &mut seen);
-    walk(&mut term, "tree", &["\x1b5"], footer("fork here"), &mut seen);
+    // After a fork the row is the end of a branch that was left, and the key goes on there.
+    let forks = |s: &str| footer("fork here")(s) || footer("go on here")(s);
+    walk(&mut term, "tree", &["\x1b5"], forks, &mut seen);
     walk(&mut term, "draft", &["hello"], footer("send"), &mut seen);
     walk(
         &mut term,
