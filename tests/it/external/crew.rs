@@ -64,8 +64,8 @@ fn place_for(server: &ScriptServer, clis: &str) -> Place {
     place.set("PATH", &format!("{clis}:{path}"));
     place.set("ANTHROPIC_API_KEY", KEYS[0].1);
     place.set("OPENAI_API_KEY", KEYS[1].1);
-    // Tiller's agents repeat the same call until the test lets them continue.
-    place.config("[agents]\nrunning = 8\n[limits]\nrepeats = 0\n");
+    // Tiller's agents repeat the same call until the test lets them continue, however long the other programs take.
+    place.config("[agents]\nrunning = 8\nturns = 100000\n[limits]\nrepeats = 0\n");
     super::settings(&place.user, &server.url());
     place
 }
