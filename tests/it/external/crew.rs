@@ -42,8 +42,9 @@ fn model(asked: &Recorded, work: &Path, go_on: &AtomicBool) -> Reply {
     }
 }
 
+/// The agent's row of the panel. The first row is the header, in which a toast may name the agent.
 fn row(screen: &str, agent: &str) -> String {
-    screen.lines().find(|l| l.contains(agent) && !l.contains('┤')).unwrap_or_default().to_owned()
+    screen.lines().skip(1).find(|l| l.contains(agent) && !l.contains('┤')).unwrap_or_default().to_owned()
 }
 
 /// Selects this agent in the panel.
@@ -64,8 +65,8 @@ fn place_for(server: &ScriptServer, clis: &str) -> Place {
     place.set("PATH", &format!("{clis}:{path}"));
     place.set("ANTHROPIC_API_KEY", KEYS[0].1);
     place.set("OPENAI_API_KEY", KEYS[1].1);
-    // Tiller's agents repeat the same call until the test lets them continue, however long the other programs take.
-    place.config("[agents]\nrunning = 8\nturns = 100000\n[limits]\nrepeats = 0\n");
+    // Tiller's agents repeat the same call until the test lets them continue.
+    place.config("[agents]\nrunning = 8\n[limits]\nrepeats = 0\n");
     super::settings(&place.user, &server.url());
     place
 }
