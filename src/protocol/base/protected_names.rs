@@ -241,9 +241,9 @@ pub const FILES: &[&str] = &[
     ".config/rclone/rclone.conf",
 ];
 
-/// Files that agents read as instructions, at any depth, in lower case, and those of [`COMMITS`]: what is written there counts as the
-/// person's words in later sessions. File tools write one after the person has agreed to it; what a sandboxed command writes of
-/// one is judged as a protected name is.
+/// Files that agents read as instructions, at any depth, in lower case: what is written there counts as the person's words in
+/// later sessions. File tools write one after the person has agreed to it; what a sandboxed command writes of one is judged as
+/// a protected name is.
 pub const INSTRUCTIONS: &[&str] = &[
     "agents.md",
     "agents.override.md",
@@ -267,16 +267,9 @@ pub const INSTRUCTIONS: &[&str] = &[
     ".roomodes",
     ".continuerules",
     ".augment-guidelines",
-    ".pre-commit-config.yaml",
-    ".lefthook.yaml",
-    ".lefthook.yml",
-    ".overcommit.yml",
-    "lefthook-local.yml",
-    "lefthook.yaml",
-    "lefthook.yml",
 ];
 
-/// Those that name programs for git to run at each commit, in place of instructions.
+/// Files that name programs for git to run at each commit, at any depth, in lower case. They are treated as instructions are.
 pub const COMMITS: &[&str] = &[
     ".pre-commit-config.yaml",
     ".lefthook.yaml",
@@ -335,11 +328,16 @@ pub fn find(parts: &[String]) -> Option<Found> {
     })
 }
 
-/// Returns the name of a file of instructions that a path goes through, if any. `parts`: of the path, folded to lower case.
+/// The names of files that only the person's yes lets tools write: [`INSTRUCTIONS`] and [`COMMITS`].
+pub fn by_consent() -> impl Iterator<Item = &'static str> {
+    INSTRUCTIONS.iter().chain(COMMITS).copied()
+}
+
+/// Returns the name of a file of [`by_consent`] that a path goes through, if any. `parts`: of the path, folded to lower case.
 pub fn find_instructions(parts: &[String]) -> Option<Found> {
     // Below it too: it may become a folder.
     parts.iter().enumerate().find_map(|(at, part)| {
-        let name = INSTRUCTIONS.iter().find(|name| *name == part)?;
+        let name = by_consent().find(|name| *name == part)?;
         Some(Found { name, at })
     })
 }
@@ -414,8 +412,8 @@ mod tests {
         for name in &all {
             assert!(find(&parts(name)).is_some() && name.is_ascii(), "{name}");
         }
-        for name in INSTRUCTIONS {
-            assert!(find(&parts(name)).is_none() && *name == name.to_ascii_lowercase(), "{name}");
+        for name in by_consent() {
+            assert!(find(&parts(name)).is_none() && name == name.to_ascii_lowercase(), "{name}");
         }
         all.sort();
         let count = all.len();

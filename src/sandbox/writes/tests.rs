@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use tiller_protocol::protected_names::{FILES, FOLDERS, INSTRUCTIONS};
+use tiller_protocol::protected_names::{FILES, FOLDERS, by_consent};
 use tiller_tool::shell::CommandWatch;
 
 use super::judge::Judged;
@@ -18,7 +18,7 @@ use crate::testing::{Place, methods};
 /// A file for each name that git can track.
 pub(crate) fn names() -> Vec<String> {
     let folders = FOLDERS.iter().filter(|name| ![".git", "git~1", ".tiller"].contains(name));
-    let files = FILES.iter().chain(INSTRUCTIONS).map(|name| (*name).to_owned());
+    let files = FILES.iter().copied().chain(by_consent()).map(str::to_owned);
     folders.map(|name| format!("{name}/x")).chain(files).collect()
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use tiller_protocol::protected_names::{COMMITS, INSTRUCTIONS as NAMES};
+use tiller_protocol::protected_names::{COMMITS, by_consent};
 use tiller_protocol::{AskReason, Risk};
 use tiller_shell::{Analysis, Word};
 
@@ -31,9 +31,12 @@ pub fn is_of_instructions(reason: &str) -> bool {
 
 /// The reason for the question about this file.
 fn reason(path: &Path) -> &'static str {
-    let name = path.file_name().map(|name| crate::protected::fold(&name.to_string_lossy()));
-    let runs = name.is_some_and(|name| COMMITS.contains(&name.as_str()));
-    if runs { COMMIT_RUNS } else { INSTRUCTS }
+    if COMMITS.contains(&folded_name(path).as_str()) { COMMIT_RUNS } else { INSTRUCTS }
+}
+
+/// The last part of a path, as the lists of names have it; empty: there is none.
+fn folded_name(path: &Path) -> String {
+    path.file_name().map(|name| crate::protected::fold(&name.to_string_lossy())).unwrap_or_default()
 }
 
 /// Paths that were found for each folder.
@@ -99,7 +102,7 @@ impl<'p> Instructions<'p> {
                 true => self.are_at(path),
                 false => self.are_really_at(real),
             });
-            let perhaps = NAMES.iter().filter(|_| cut).map(|name| folder.join(name));
+            let perhaps = by_consent().filter(|_| cut).map(|name| folder.join(name));
             there.map(|(path, _)| path).chain(perhaps).collect()
         })
     }
@@ -115,7 +118,7 @@ impl<'p> Instructions<'p> {
             let matcher = glob.compile_matcher();
             if word.dynamic || folder.contains(['*', '?', '[']) {
                 // Its folder is not known: a wide pattern is most often about other files.
-                let hit = NAMES.iter().find(|file| !name.starts_with('*') && matcher.is_match(file));
+                let hit = by_consent().find(|file| !name.starts_with('*') && matcher.is_match(file));
                 return hit.map(|file| roots.workspace.join(file)).into_iter().collect();
             }
             let folder = Word::fixed(if folder.is_empty() { "." } else { folder });
@@ -134,10 +137,10 @@ impl<'p> Instructions<'p> {
     }
 }
 
-/// Whether a path has the name of a file of instructions.
+/// Returns true for the name of a file of instructions.
 fn is_named(path: &Path) -> bool {
-    let name = path.file_name().map(|name| crate::protected::fold(&name.to_string_lossy()));
-    name.is_some_and(|name| NAMES.contains(&name.as_str()))
+    let name = folded_name(path);
+    by_consent().any(|file| file == name)
 }
 
 /// What a write of instructions needs: the user's yes to this very file, in every mode. No mode gives it, and of the rules
