@@ -1,4 +1,5 @@
-//! The `/tmp` of a session, by the paths that a person writes: what commands and file tools see there lies in a private folder.
+//! The `/tmp` of a session, by the paths that a person writes: the files that commands and file tools see there lie in a private
+//! folder.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -257,7 +257,7 @@ fn is_global(event: &Event) -> bool {
         EventBody::Ask(_) => true,
         EventBody::State(e) => matches!(
             e,
-            // The agent is that of the last event, the gap is everybody's.
+            // Its agent is that of the last event, but the gap may concern every agent.
             StateEvent::Lagged { .. }
                 | StateEvent::AgentChanged { .. }
                 | StateEvent::WorkflowChanged { .. }

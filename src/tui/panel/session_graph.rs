@@ -84,7 +84,7 @@ impl RowSum {
     }
 }
 
-/// The tree, and what was asked about it.
+/// The tree, and the state of the requests about it.
 #[derive(Default)]
 pub(super) struct SessionGraph {
     forest: Forest,
@@ -105,6 +105,7 @@ fn ask(query: TreeQuery, token: Token) -> Effect {
 }
 
 impl SessionGraph {
+    /// The listed rows, from the top.
     pub(super) fn rows(&self) -> &[GraphRow] {
         &self.rows
     }
@@ -128,7 +129,7 @@ impl SessionGraph {
         self.session.and_then(|id| self.forest.find(id)).and_then(|n| self.forest.trees[n].shape())
     }
 
-    /// A turn has ended. The rows of newer turns are known without the tree; a large one is read again by
+    /// A turn has ended. Newer turns have rows without the tree; a large one is read again by
     /// [`SessionGraph::looked_at`].
     pub(super) fn turn_ended(&mut self) {
         match self.shape().is_some_and(|s| s.tree.nodes.len() > LARGE) {
@@ -159,7 +160,7 @@ impl SessionGraph {
             return Vec::new();
         }
         (self.asked, self.stale, self.behind) = (true, false, false);
-        // The engine knows which session of the main agent is open.
+        // Without a session the query is about the one that is open in the main agent.
         let session = model.shown.is_some().then(|| model.shown_session()).flatten();
         vec![ask(TreeQuery::Nodes { session }, NODES)]
     }

@@ -368,7 +368,7 @@ impl SessionsPanel {
     }
 
     fn on_event(&mut self, event: &Event, model: &Model) -> Reply {
-        // The answer may be among what was missed, of whichever agent the last event was.
+        // The answer may be among the missed events, of whichever agent the last event was.
         if matches!(&event.body, EventBody::State(StateEvent::Lagged { .. })) {
             self.graph = std::mem::take(&mut self.graph).parked();
             self.graph.changed();

@@ -132,8 +132,7 @@ fn grown(width: u16, height: u16) -> (Robot, Vec<EntryId>, Vec<EntryId>) {
     let left: Vec<EntryId> = left.iter().map(|text| s.user(text).id).collect();
     r.clear();
     r.run("alt-5");
-    let session = r.app.model.main_session().unwrap();
-    let tree = SessionTree { session, ..tree(&on, &left) };
+    let tree = of_main(&r, &on, &left);
     let words = [(left[0], "try it with a library\u{1b}[2J"), (left[2], "another library")];
     r.event(EventBody::State(StateEvent::HeadMoved { head: None, draft: None, branch: Default::default() }));
     serve(&mut r, &tree, &words);
@@ -181,13 +180,11 @@ fn a_turn_that_is_newer_than_the_tree_stands_below_it() {
     assert!(!screen.lines().nth(row("● question 2")).unwrap().contains("now"), "{screen}");
     // The tree is read again when the turn has ended, and only where it is seen.
     r.clear().turn_done();
-    let nodes =
-        |c: &&CommandBody| matches!(c, CommandBody::Query(Query::Tree { query: TreeQuery::Nodes { .. } }));
-    assert_eq!(r.commands().iter().filter(|c| nodes(c)).count(), 1);
+    assert_eq!(trees(&r), 1);
     let mut r = Robot::new(80, 24);
     path(&mut r, &mut Script::new(), 2);
     r.clear().turn_done();
-    assert_eq!(r.commands().iter().filter(|c| nodes(c)).count(), 0);
+    assert_eq!(trees(&r), 0);
 }
 
 #[test]
@@ -211,15 +208,12 @@ fn one_can_go_back_to_a_branch_that_was_left_and_look_at_it() {
 #[test]
 fn a_branch_without_entries_has_no_present_turn() {
     let (mut r, on, left) = grown(80, 24);
-    let session = r.app.model.main_session().unwrap();
-    let mut tree = SessionTree { session, ..tree(&on, &left) };
+    let mut tree = of_main(&r, &on, &left);
     tree.heads[0].current = false;
     tree.heads.push(TreeHead { name: "c".into(), node: None, current: true, ..tree.heads[0].clone() });
     let e = Script::new().snapshot(Vec::new(), 0, false);
     r.msg(Msg::Engine(Box::new(e)));
-    r.clear();
-    r.event(EventBody::State(StateEvent::HeadMoved { head: None, draft: None, branch: Default::default() }));
-    serve(&mut r, &tree, &[(on[0], "question 0"), (on[2], "question 1"), (on[4], "question 2")]);
+    moved(&mut r, &tree, &[(on[0], "question 0"), (on[2], "question 1"), (on[4], "question 2")]);
     let screen = r.screen();
     assert!(screen.contains("○ question 2") && !screen.contains("now"), "{screen}");
 }

@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::text::highlight;
 use crate::text::line::{Line, Look};
+use crate::text::sheet::Sheet;
 use crate::text::width::{grapheme, width};
 use crate::text::wrap::Row;
 use crate::theme::{Role, Theme};
@@ -27,6 +28,17 @@ pub struct PaintTarget {
     pub y: u16,
     /// Columns; nothing is painted beyond.
     pub columns: u16,
+}
+
+/// Paints the rows of a sheet that fit into `area`. Returns how many.
+pub fn sheet(buf: &mut Buffer, area: Rect, sheet: &Sheet, theme: &Theme) -> u16 {
+    let mut used = 0;
+    for (part, y) in sheet.rows.iter().zip(area.top()..area.bottom()) {
+        let Some(line) = sheet.lines.get(part.line as usize) else { continue };
+        row(buf, PaintTarget { x: area.x, y, columns: area.width }, line, *part, theme, &[]);
+        used += 1;
+    }
+    used
 }
 
 /// Paints one row of `line`, gutter and all. Returns the columns used.

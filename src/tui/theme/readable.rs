@@ -4,6 +4,7 @@
 use ratatui::style::{Color, Modifier, Style};
 
 use super::color::{Depth, SIXTEEN, contrast, hue, luminance, rgb};
+use super::spec::mix;
 use super::{Lifted, Role, Theme};
 
 /// Least contrast of text against what lies below it.
@@ -141,7 +142,7 @@ pub(super) fn mend(theme: &mut Theme, light: bool, full: &Theme) {
 }
 
 /// Colours of text and code that cannot be read on a band of a diff, each with the nearest one that can. Dim text is no
-/// exception there: comments and numbers of lines are part of what is reviewed.
+/// exception there: comments and numbers of lines are reviewed, too.
 fn lifted(theme: &Theme) -> Vec<Lifted> {
     let mut all: Vec<Lifted> = Vec::new();
     if theme.depth < Depth::TwoFiftySix {
@@ -162,8 +163,8 @@ fn lifted(theme: &Theme) -> Vec<Lifted> {
             }
             let to = match (theme.depth, text) {
                 (Depth::True, Some(text)) => {
-                    let mixed = (1..=10).map(|part| nearer(wish, text, part));
-                    mixed.into_iter().find(|c| good(*c)).unwrap_or(from)
+                    let mut mixed = (1..=10).map(|tenth| mix(text, wish, tenth * 10));
+                    mixed.find(|c| good(*c)).unwrap_or(from)
                 }
                 (depth, _) => better(Style::new().fg(from), depth, (wish, SAME), &|s| s.fg.is_some_and(good))
                     .fg
@@ -173,12 +174,6 @@ fn lifted(theme: &Theme) -> Vec<Lifted> {
         }
     }
     all
-}
-
-/// A colour by so many tenths nearer to another.
-fn nearer(of: Rgb, to: Rgb, tenths: u32) -> Color {
-    let part = |a: u8, b: u8| ((u32::from(a) * (10 - tenths) + u32::from(b) * tenths) / 10) as u8;
-    Color::Rgb(part(of.0, to.0), part(of.1, to.1), part(of.2, to.2))
 }
 
 /// The look with the nearest colour that can be read: of the same hue where there is one, else without.

@@ -94,7 +94,7 @@ fn colour(word: &str, palette: &Palette<'_>) -> Option<Color> {
 }
 
 /// `percent` of `c` over `below`.
-fn mix(c: Rgb, below: Rgb, percent: u8) -> Color {
+pub(super) fn mix(c: Rgb, below: Rgb, percent: u8) -> Color {
     let part = |a: u8, b: u8| {
         let (a, b, p) = (u32::from(a), u32::from(b), u32::from(percent.min(100)));
         ((a * p + b * (100 - p) + 50) / 100) as u8

@@ -62,15 +62,19 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
 
 /// True for an agent with a conversation that can be shown.
 pub(crate) fn has_begun(model: &Model, id: &AgentId) -> bool {
-    let child = |a: &AgentView| a.child.as_ref().is_none_or(|c| c.session.is_some());
-    id.is_main() || model.row(id).is_some_and(child)
+    id.is_main() || model.row(id).is_some_and(has_session)
+}
+
+/// True for the row of an agent whose session has begun, if it has one of its own.
+fn has_session(a: &AgentView) -> bool {
+    a.child.as_ref().is_none_or(|c| c.session.is_some())
 }
 
 /// The agents that the key for the next one visits, from the one on the screen on: the main agent and those at work; all
 /// others only where none is at work.
 pub(crate) fn circle(model: &Model) -> Vec<AgentId> {
     let shown = model.shown_agent();
-    let children = || model.crew.agents.iter().filter(|a| !a.id.is_main() && has_begun(model, &a.id));
+    let children = || model.crew.agents.iter().filter(|a| !a.id.is_main() && has_session(a));
     let works = children().any(|a| a.state.at_work());
     let visited = children().filter(|a| !works || a.state.at_work() || a.id == shown);
     let mut all: Vec<AgentId> =
@@ -89,7 +93,7 @@ fn needs(model: &Model) -> Vec<(AgentId, Option<AskId>)> {
     asks.chain(agents).collect()
 }
 
-/// Goes to what needs the person after what is on the screen.
+/// Goes to the next question or agent that needs the person, after the one on the screen.
 fn next_need(app: &mut App) -> Vec<Effect> {
     let all = needs(&app.model);
     let on_top = app.layers.iter().rev().find_map(|l| l.question(&app.model));
@@ -238,7 +242,7 @@ impl App {
         }
     }
 
-    /// The dialog that looks at agents that are not on the screen: it chooses among their events.
+    /// The dialog that shows an agent beside the one on the screen; it gets the events of all agents.
     pub(crate) fn peek(&self) -> Option<Owner> {
         let peeks = |l: &&Layer| l.panel().status(&self.model).scope == PEEK;
         self.layers.iter().rfind(peeks).map(|l| Owner::Layer(l.id))

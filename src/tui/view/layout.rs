@@ -94,6 +94,7 @@ pub struct LayoutRequest {
     pub docked: bool,
     /// Nothing was said yet: the composer stands in the middle.
     pub start: bool,
+    /// Room that the toasts take.
     pub toasts: ToastRequest,
 }
 
@@ -150,6 +151,7 @@ pub struct Areas {
     /// Below the composer, while it stands in the middle.
     pub start: Rect,
     pub footer: Rect,
+    /// Places of the toasts.
     pub toasts: ToastAreas,
 }
 

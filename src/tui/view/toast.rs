@@ -19,7 +19,7 @@ const MOST: usize = 3;
 /// Rows and columns that one may take.
 const ROWS: usize = 5;
 const WIDEST: usize = 96;
-/// Columns of the header that are left to its own words: mode, agent and what needs the person.
+/// Columns of the header that are left to its own words: mode, agent, and the count that needs the person.
 const HEADER: u16 = 34;
 
 /// The toasts on screen.
@@ -205,7 +205,7 @@ impl Laid {
 
 fn tone(n: &Notice) -> Role {
     match n.kind {
-        // What was asked for is not there, or was done: no error.
+        // A request that was done, or whose subject does not exist, is no error.
         NoticeKind::Info | NoticeKind::User => Role::Dim,
         NoticeKind::Budget => Role::Waiting,
         _ => Role::Error,

@@ -18,7 +18,7 @@ pub(crate) struct Lanes {
 const LANE: u16 = 2;
 
 impl Lanes {
-    /// Each lane with whether it is that of the trunk. In so many columns for the whole row the lanes take a third at most:
+    /// Each lane, with true for that of the trunk. In so many columns for the whole row the lanes take a third at most:
     /// of those of a deep row the ones at the left are left out, with a mark.
     pub(crate) fn draw(self, columns: u16, ascii: bool) -> Vec<(String, bool)> {
         let l = draw::lines(ascii);

@@ -6,7 +6,7 @@ use tiller_testkit::{Reply, ScriptServer};
 use crate::common::{Place, calls, says};
 use crate::screen::{say, type_in};
 
-/// Two agents: one never ends, the other wants to run a command.
+/// Two agents: one never ends, the other asks to run a command.
 fn server() -> ScriptServer {
     ScriptServer::with(|request, _| {
         let body = request.json();
@@ -50,7 +50,7 @@ fn by_one_key(cols: u16, rows: u16) {
     term.wait_text("Peek at a2");
     term.keys("\x1b");
     term.wait_gone("Peek at");
-    // What is typed there is for the draft.
+    // Text that is typed there goes to the draft.
     term.keys("\x1bp");
     term.wait_text("Peek at a2");
     term.keys("!");

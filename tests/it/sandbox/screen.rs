@@ -1,4 +1,4 @@
-//! What the screen says of the sandbox.
+//! The sandbox on the screen.
 
 use serde_json::json;
 use tiller_testkit::{Script, ScriptServer, Wire};
@@ -76,9 +76,10 @@ fn a_path_below_tmp_that_the_person_names_is_the_file_that_the_session_sees() {
     std::fs::write(machine.path(), "of the machine\n").unwrap();
     let both = machine.path().display().to_string();
     let stem = both.trim_end_matches(".txt");
-    let (only, alone) = (format!("{stem}-only.txt"), format!("{stem}-machine.txt"));
-    std::fs::write(&alone, "machine alone\n").unwrap();
-    let _removed = Removed(alone.clone());
+    let only = format!("{stem}-only.txt");
+    let other = tempfile::Builder::new().prefix("alone-").suffix(".txt").tempfile_in("/tmp").unwrap();
+    std::fs::write(other.path(), "machine alone\n").unwrap();
+    let alone = other.path().display().to_string();
 
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
@@ -90,7 +91,7 @@ fn a_path_below_tmp_that_the_person_names_is_the_file_that_the_session_sees() {
     term.wait_text("Type what you want done");
     say(&mut term, "write it");
     term.wait_text("It is written.");
-    // Where the folder is, is known once the self-test ended.
+    // The state has the folder once the self-test has ended.
     say(&mut term, "/sandbox");
     term.wait_text("Own /tmp");
     press_until(&mut term, "\x1b", |s| !s.contains("Own /tmp"));
@@ -122,16 +123,8 @@ fn a_path_below_tmp_that_the_person_names_is_the_file_that_the_session_sees() {
     term.keys("\x15");
     term.wait_gone("this session has a /tmp");
 
-    // The person's own line runs as they are.
+    // A `!` line runs outside the sandbox.
     say(&mut term, &format!("!cat {only}"));
     term.wait("where it is", |s| s.contains("here is the machine's; the agent's file"));
     assert_eq!(quit(&mut term), 0);
-}
-
-struct Removed(String);
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
 }

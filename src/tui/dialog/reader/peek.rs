@@ -1,7 +1,7 @@
 //! A look at another agent: the end of its conversation over what is on the screen, while it goes on. Focus and draft stay
 //! where they are. The key that opened it, Esc and typing on close it.
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tiller_protocol::command::Query;
@@ -64,7 +64,7 @@ const TALLEST: u16 = 30;
 /// The dialog.
 pub(crate) struct Peek {
     agent: AgentId,
-    /// The composer had the focus: what is typed is for the draft.
+    /// The composer had the focus: typed text goes to the draft.
     composing: bool,
     conv: Conversation,
     view: Viewport,
@@ -228,22 +228,19 @@ impl Panel for Peek {
     }
 
     fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
-        use crossterm::event::MouseEventKind::{ScrollDown, ScrollUp};
         let typed = |input| Reply::Done(vec![Effect::Pop, Effect::Compose(input)]);
         match input {
             PanelInput::Key(key) if self.composing && is_text(key) => typed(ComposerInput::Key(*key)),
             PanelInput::Paste(text) if self.composing => typed(ComposerInput::Paste(text.to_owned())),
-            PanelInput::Mouse(event, _) => match event.kind {
-                ScrollUp => {
-                    self.view.scroll_by(conversation(&self.agent, &self.conv, model), -3);
-                    Reply::done()
-                }
-                ScrollDown => {
-                    self.view.scroll_by(conversation(&self.agent, &self.conv, model), 3);
-                    Reply::done()
-                }
-                _ => Reply::Ignored,
-            },
+            PanelInput::Mouse(event, _) => {
+                let by = match event.kind {
+                    MouseEventKind::ScrollUp => -3,
+                    MouseEventKind::ScrollDown => 3,
+                    _ => return Reply::Ignored,
+                };
+                self.view.scroll_by(conversation(&self.agent, &self.conv, model), by);
+                Reply::done()
+            }
             _ => Reply::Ignored,
         }
     }
@@ -290,11 +287,7 @@ impl Panel for Peek {
             dim("Loading...", area, buf);
         } else if let Some(a) = cx.model.row(&self.agent) {
             let sheet = Sheet::new(agent_lines(cx.model, a), usize::from(area.width).max(1));
-            for (row, y) in sheet.rows.iter().zip(area.top()..area.bottom()) {
-                let Some(line) = sheet.lines.get(row.line as usize) else { continue };
-                let place = paint::PaintTarget { x: area.x, y, columns: area.width };
-                paint::row(buf, place, line, *row, cx.theme, &[]);
-            }
+            paint::sheet(buf, area, &sheet, cx.theme);
         }
     }
 }

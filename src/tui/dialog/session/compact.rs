@@ -156,11 +156,7 @@ impl Panel for Compact {
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let sheet = Sheet::new(self.lines(), usize::from(area.width).max(1));
-        for (row, y) in sheet.rows.iter().zip(area.top()..area.bottom()) {
-            let Some(line) = sheet.lines.get(row.line as usize) else { continue };
-            let place = paint::PaintTarget { x: area.x, y, columns: area.width };
-            paint::row(buf, place, line, *row, cx.theme, &[]);
-        }
+        paint::sheet(buf, area, &sheet, cx.theme);
     }
 }
 

@@ -67,7 +67,7 @@ impl AgentDetail {
 
     pub(super) fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let Some(body) = rule(&self.title, cx, area, buf) else { return };
-        let used = rows(&self.words, cx, body, buf);
+        let used = paint::sheet(buf, body, &self.words, cx.theme);
         let rest = match self.beside {
             true => {
                 let width = (BESIDE_WIDTH - 2).min(body.width);
@@ -75,7 +75,7 @@ impl AgentDetail {
             }
             false => Rect { y: body.y + used, height: body.height - used, ..body },
         };
-        rows(&self.gauges, cx, rest, buf);
+        paint::sheet(buf, rest, &self.gauges, cx.theme);
     }
 }
 
@@ -95,20 +95,8 @@ fn rule(title: &Line, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) -> Option<R
     line.push_strict(" ", Look::of(Role::Text));
     let sheet = Sheet::new(vec![line], room.max(1));
     let width = crate::text::width(sheet.lines[0].text()).min(room) as u16;
-    rows(&sheet, cx, Rect { x: area.x + 2, width, height: 1, ..area }, buf);
+    paint::sheet(buf, Rect { x: area.x + 2, width, height: 1, ..area }, &sheet, cx.theme);
     Some(Rect { y: area.y + 1, height: area.height - 1, ..area })
-}
-
-/// Paints the rows that fit; how many.
-fn rows(sheet: &Sheet, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) -> u16 {
-    let mut used = 0;
-    for (row, y) in sheet.rows.iter().zip(area.top()..area.bottom()) {
-        let Some(line) = sheet.lines.get(row.line as usize) else { continue };
-        let place = paint::PaintTarget { x: area.x, y, columns: area.width };
-        paint::row(buf, place, line, *row, cx.theme, &[]);
-        used += 1;
-    }
-    used
 }
 
 /// Name, definition, and who does the work.

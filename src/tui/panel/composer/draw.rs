@@ -49,7 +49,7 @@ fn below(c: &Composer) -> Option<(String, Role)> {
     (!words.is_empty()).then(|| (format!("with {}", words.join("  ")), Role::Dim))
 }
 
-/// The rows under the text. Only a sentence about what was not sent has more than one.
+/// The rows under the text. Only a notice has more than one.
 fn rows_below(c: &Composer, width: u16) -> (Vec<String>, Role) {
     let Some((text, role)) = below(c) else { return (Vec::new(), Role::Dim) };
     if c.notice.is_none() {
@@ -61,7 +61,7 @@ fn rows_below(c: &Composer, width: u16) -> (Vec<String>, Role) {
         // The last one is cut where it is drawn.
         if let Some(last) = rows.last_mut() {
             last.push(' ');
-            last.push_str(tiller_text::sign::cut(draw::ascii()));
+            last.push_str(draw::ellipsis());
         }
     }
     (rows, role)

@@ -28,7 +28,7 @@ pub(in crate::view) struct Cover {
 }
 
 impl Cover {
-    /// Whether it hides the cell.
+    /// True for a cell that it hides.
     pub(in crate::view) fn hides(&self, at: Position) -> bool {
         self.toasts.iter().any(|r| r.contains(at)) || self.keys.contains(at)
     }

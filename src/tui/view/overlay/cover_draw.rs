@@ -109,7 +109,7 @@ fn draw_toasts(
         spare => {
             let full = full_of(areas, buf.area, 0);
             let rows = Rect { y: full.bottom() - spare, height: spare, ..full };
-            // What lies below the dialog there would be seen beside them.
+            // Cells beside them would show the screen below the dialog.
             draw::clear(buf, rows, cx.theme.style(Role::Ground));
             rows
         }

@@ -199,11 +199,7 @@ impl Restore {
         let parts = self.parts(area);
         let words = parts.words;
         let sheet = Sheet::new(self.head(), usize::from(words.width).max(1));
-        for (row, y) in sheet.rows.iter().zip(words.top()..words.bottom()) {
-            let Some(line) = sheet.lines.get(row.line as usize) else { continue };
-            let place = paint::PaintTarget { x: words.x, y, columns: words.width };
-            paint::row(buf, place, line, *row, cx.theme, &[]);
-        }
+        paint::sheet(buf, words, &sheet, cx.theme);
         if self.files().is_empty() {
             return;
         }

@@ -62,6 +62,7 @@ pub(super) fn when(time: Time, now: Time) -> String {
     }
 }
 
+/// An amount such as `$1.20`, from $100 on without cents; empty where no price is known.
 pub(crate) fn dollars(cost: Option<Cost>) -> String {
     cost.map_or_else(String::new, |c| {
         if c.usd() >= 100.0 { format!("${:.0}", c.usd()) } else { format!("${:.2}", c.usd()) }

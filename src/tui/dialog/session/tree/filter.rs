@@ -19,6 +19,7 @@ pub(crate) enum EntryFilter {
 }
 
 impl EntryFilter {
+    /// The filter after this one, round and round.
     pub(crate) fn next(self) -> Self {
         match self {
             Self::All => Self::Named,
@@ -28,6 +29,7 @@ impl EntryFilter {
         }
     }
 
+    /// Its name on the screen; empty where nothing is left out.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::All => "",
@@ -84,7 +86,7 @@ pub(crate) struct TreeFilter<'a> {
 }
 
 impl TreeFilter<'_> {
-    /// Whether a node has a row.
+    /// True for a node that has a row.
     pub(crate) fn has(&self, n: usize) -> bool {
         let node = &self.shape.tree.nodes[n];
         if self.shape.away[n] && !self.filter.archived {

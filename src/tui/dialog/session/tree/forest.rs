@@ -68,6 +68,7 @@ pub(crate) struct SessionNode {
 }
 
 impl SessionNode {
+    /// Its tree, once it is loaded.
     pub(crate) fn shape(&self) -> Option<&Shape> {
         if let LoadState::Loaded(shape) = &self.state { Some(shape) } else { None }
     }
@@ -108,6 +109,7 @@ pub(crate) struct Forest {
 }
 
 impl Forest {
+    /// Index of a session in `trees`.
     pub(crate) fn find(&self, session: SessionId) -> Option<usize> {
         self.by_id.get(&session).map(|n| *n as usize)
     }
@@ -276,7 +278,7 @@ impl Forest {
                 }
                 hiding = None;
             }
-            // What has no row takes no lane: a line leads from each row to the nearest row above it on its branch.
+            // A node without a row takes no lane: a line leads from each row to the nearest row above it on its branch.
             let (above, straight) = shape.tree.nodes[i].parent.map_or((0, true), |p| near[p as usize]);
             let straight = straight && !shape.first[i];
             near[i] = (above, straight);

@@ -153,7 +153,7 @@ fn graph(f: &Forest, filter: &Filter) -> Vec<(Vec<char>, usize, u32)> {
     rows.iter().filter_map(row).collect()
 }
 
-/// Whatever the branches: from each entry the lines lead up to the nearest entry above it that has a row, and to no other.
+/// With branches of any shape: from each entry the lines lead up to the nearest entry above it that has a row, and to no other.
 #[test]
 fn lines_lead_from_each_entry_to_the_one_before_it() {
     let mut random = crate::testing::Random(9);

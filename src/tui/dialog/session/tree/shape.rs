@@ -92,6 +92,7 @@ fn by_node(nodes: impl Iterator<Item = Option<u32>>) -> HashMap<u32, Vec<usize>>
 }
 
 impl Shape {
+    /// Computes the structure of a tree. References to nodes that do not exist are dropped.
     pub(crate) fn new(mut tree: SessionTree) -> Self {
         // Whatever was sent, a parent stands before its child, and heads are nodes.
         for n in 0..tree.nodes.len() {
@@ -183,6 +184,7 @@ impl Shape {
         new
     }
 
+    /// Index of the node with this number.
     pub(crate) fn by_seq(&self, seq: i64) -> Option<usize> {
         self.tree.nodes.binary_search_by_key(&seq, |n| n.seq).ok()
     }
