@@ -83,7 +83,7 @@ async fn a_page_that_warns_before_it_is_left_is_left_or_kept_as_the_call_says() 
     let kept = world.call("click", kept).await;
     assert!(kept.contains("beforeunload") && kept.contains("was not left"), "{kept}");
     assert!(!kept.contains("still loading"), "{kept}");
-    let left = world.call("click", json!({"ref": reference(&page, &["link", "Go"])})).await;
+    let left = world.click(&page, &["link", "Go"]).await;
     assert!(left.contains("it was left") && left.contains("heading 1 \"Second\""), "{left}");
     let page = world.open(&site, "/").await;
     world.call("type", json!({"ref": reference(&page, &["textbox"]), "text": "x"})).await;

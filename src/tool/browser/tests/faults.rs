@@ -52,9 +52,9 @@ async fn a_link_to_what_does_not_answer_leaves_the_page_usable() {
     let body = "<a href=/mute>Mute</a><button onclick=\"said.textContent = 'pressed'\">Press</button><p id=said></p>";
     let site = Site::new(&[("/mute", Answer::Slow(String::new())), ("/", html(body))]);
     let page = world.open(&site, "/").await;
-    let mute = world.call("click", json!({"ref": reference(&page, &["link", "Mute"])})).await;
+    let mute = world.click(&page, &["link", "Mute"]).await;
     assert!(mute.contains("no answer came within") && mute.contains("stopped"), "{mute}");
-    let pressed = world.call("click", json!({"ref": reference(&page, &["button", "Press"])})).await;
+    let pressed = world.click(&page, &["button", "Press"]).await;
     assert!(pressed.contains("\"pressed\""), "{pressed}");
     let opened = world.open(&site, "/mute").await;
     assert!(opened.contains("did not answer in time"), "{opened}");
@@ -68,7 +68,7 @@ async fn a_page_that_never_ends_its_script_does_not_hang_the_call() {
     let Some(world) = World::new() else { return };
     let site = Site::new(&[("/", html("<button onclick=\"for(;;){}\">Spin</button>"))]);
     let page = world.open(&site, "/").await;
-    let spin = world.call("click", json!({"ref": reference(&page, &["button"])})).await;
+    let spin = world.click(&page, &["button"]).await;
     assert!(spin.contains("did not reply"), "{spin}");
     let other = Site::new(&[("/", html("<h1>Fine</h1>"))]);
     let closed = world.call("close", json!({"all": true})).await;
@@ -113,9 +113,9 @@ async fn pages_do_not_reach_other_services_of_this_machine() {
     let page = world.call("navigate", json!({"url": format!("http://a.localhost:{}/", site.port())})).await;
     assert!(page.contains("ws error"), "{page}");
     assert!(page.contains("a request was refused: 127.0.0.1 is this machine"), "{page}");
-    world.call("click", json!({"ref": reference(&page, &["link", "Go"])})).await;
+    world.click(&page, &["link", "Go"]).await;
     let page = world.call("navigate", json!({"url": format!("http://a.localhost:{}/", site.port())})).await;
-    world.call("click", json!({"ref": reference(&page, &["button", "Popup"])})).await;
+    world.click(&page, &["button", "Popup"]).await;
     let seen = tiller_protocol::lock(&inner.seen).clone();
     // It may connect to find out where the address is; it sends nothing.
     let reached: Vec<&String> = seen.iter().filter(|line| !line.is_empty()).collect();

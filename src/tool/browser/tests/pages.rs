@@ -139,7 +139,7 @@ async fn a_picture_that_the_mouse_exchanges_is_there_before_the_click() {
     let answer = super::site::Answer::Raw([head.as_bytes(), picture].concat());
     let site = Site::new(&[("/one", answer.clone()), ("/two", answer), ("/", html(body))]);
     let page = world.open(&site, "/").await;
-    let hit = world.call("click", json!({"ref": reference(&page, &["<span"])})).await;
+    let hit = world.click(&page, &["<span"]).await;
     assert!(hit.contains("\"hit\""), "{hit}");
     world.end().await;
 }

@@ -89,7 +89,7 @@ async fn a_browser_elsewhere_is_driven_by_either_of_its_addresses_and_stays() {
         assert!(page.contains("heading 1 \"Start\""), "{page}");
         let typed = world.call("type", json!({"ref": reference(&page, &["textbox"]), "text": "Ada"})).await;
         assert!(typed.contains("\"Ada\""), "{typed}");
-        let second = world.call("click", json!({"ref": reference(&page, &["link"])})).await;
+        let second = world.click(&page, &["link"]).await;
         assert!(second.contains("heading 2 \"There\"") && second.contains("/second"), "{second}");
         let whole = world.call("snapshot", json!({})).await;
         assert!(whole.contains("There") && !whole.contains("/second"), "named once: {whole}");

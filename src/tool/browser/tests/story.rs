@@ -28,19 +28,19 @@ async fn a_form_is_filled_in_by_references_and_each_report_holds_what_changed() 
     assert!(typed.contains("+ ") && typed.contains("\"Ada\"") && !typed.contains("heading"), "{typed}");
     let chosen = world.call("type", json!({"ref": reference(&page, &["combobox"]), "text": "coffee"})).await;
     assert!(chosen.contains("Coffee"), "{chosen}");
-    let checked = world.call("click", json!({"ref": reference(&page, &["checkbox"])})).await;
+    let checked = world.click(&page, &["checkbox"]).await;
     assert!(checked.contains("checked"), "{checked}");
     let day = world.call("type", json!({"ref": reference(&page, &["Date"]), "text": "2026-11-30"})).await;
     assert!(day.contains("2026") || day.contains("30"), "{day}");
-    let ordered = world.call("click", json!({"ref": reference(&page, &["button", "Order"])})).await;
+    let ordered = world.click(&page, &["button", "Order"]).await;
     assert!(ordered.contains("+ ") && ordered.contains("Ordered coffee for Ada fast"), "{ordered}");
-    let clicked = world.call("click", json!({"ref": reference(&page, &["clickable", "A box"])})).await;
+    let clicked = world.click(&page, &["clickable", "A box"]).await;
     assert!(clicked.contains("\"box\""), "{clicked}");
-    let second = world.call("click", json!({"ref": reference(&page, &["link", "Second"])})).await;
+    let second = world.click(&page, &["link", "Second"]).await;
     assert!(second.contains("heading 2 \"Second\"") && second.contains("/second"), "{second}");
     let back = world.call("back", json!({})).await;
     assert!(back.contains("heading 1 \"Order\""), "{back}");
-    let old = world.call("click", json!({"ref": reference(&page, &["button", "Order"])})).await;
+    let old = world.click(&page, &["button", "Order"]).await;
     assert!(old.contains("browser_snapshot"), "a reference of a page that is gone: {old}");
     let closed = world.call("close", json!({})).await;
     assert!(closed.contains("Playwright"), "{closed}");
@@ -95,7 +95,7 @@ async fn frames_are_part_of_the_page() {
         ("/", html("<h1>Outside</h1><iframe src='/inner' title='Frame'></iframe>")),
     ]);
     let page = world.open(&site, "/").await;
-    let pressed = world.call("click", json!({"ref": reference(&page, &["button", "Inside"])})).await;
+    let pressed = world.click(&page, &["button", "Inside"]).await;
     assert!(pressed.contains("\"Pressed\""), "{pressed}");
     // As another site, drawn by another process.
     let other = Site::new(&[("/", html("<button onclick=\"this.textContent='Pushed'\">Elsewhere</button>"))]);

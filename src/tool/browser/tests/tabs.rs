@@ -41,7 +41,7 @@ async fn a_tab_that_a_click_opens_is_told_and_seen_at_once_and_the_old_one_stays
             Site::new(&[("/second", html("<h1>Second</h1>")), ("/", html(&format!("<h1>First</h1>{body}")))]);
         let page = world.open(&site, "/").await;
         let began = Instant::now();
-        let opened = world.call("click", json!({"ref": reference(&page, &["button", "Go"])})).await;
+        let opened = world.click(&page, &["button", "Go"]).await;
         assert!(began.elapsed() < STALL, "{way}: {:?}", began.elapsed());
         assert!(opened.contains("heading 1 \"Second\""), "{way}: {opened}");
         assert!(opened.contains("opened") && opened.contains(&site.url("/second")), "{way}: {opened}");
@@ -74,7 +74,7 @@ async fn a_tab_of_a_host_that_was_not_opened_is_held_and_the_call_that_opens_it_
     let to = format!("http://localhost:{}/", other.port());
     let site = Site::new(&[("/", html(&format!("<a href='{to}' target=_blank>Go</a>")))]);
     let page = world.open(&site, "/").await;
-    let held = world.call("click", json!({"ref": reference(&page, &["link", "Go"])})).await;
+    let held = world.click(&page, &["link", "Go"]).await;
     assert!(held.contains(&to) && held.contains("not opened") && held.contains("browser_navigate"), "{held}");
     assert!(!held.contains("heading 1 \"Other\""), "{held}");
     let still = world.call("snapshot", json!({})).await;
@@ -93,13 +93,13 @@ async fn many_tabs_are_bounded_and_told() {
     let body = "<h1>First</h1><button onclick=\"for (let n = 0; n < 100; n++) window.open('/tab' + n)\">Storm</button>";
     let site = Site::new(&[("/tab", html("<h1>Tab</h1>")), ("/", html(body))]);
     let page = world.open(&site, "/").await;
-    let storm = world.call("click", json!({"ref": reference(&page, &["button", "Storm"])})).await;
+    let storm = world.click(&page, &["button", "Storm"]).await;
     assert!(storm.contains("more tabs") && storm.contains("closed"), "{storm}");
     let list = storm.lines().find(|l| l.starts_with("[tabs: ")).unwrap().to_owned();
     assert!((2..=8).contains(&list.matches("/tab").count()), "{list}");
     let first = world.call("snapshot", json!({"tab": 1})).await;
     assert!(first.contains("heading 1 \"First\""), "the agent's own tab is never closed: {first}");
-    let again = world.call("click", json!({"ref": reference(&first, &["button", "Storm"])})).await;
+    let again = world.click(&first, &["button", "Storm"]).await;
     assert!(again.contains("more tabs"), "{again}");
     let first = world.call("snapshot", json!({"tab": 1})).await;
     assert!(first.contains("heading 1 \"First\""), "{first}");
@@ -112,7 +112,7 @@ async fn windows_that_the_browser_holds_back_are_told() {
     let body = "<button onclick=\"for (let n = 0; n < 100; n++) window.open('/tab' + n)\">Storm</button>";
     let site = Site::new(&[("/tab", html("<h1>Tab</h1>")), ("/", html(body))]);
     let page = world.open(&site, "/").await;
-    let storm = world.call("click", json!({"ref": reference(&page, &["button", "Storm"])})).await;
+    let storm = world.click(&page, &["button", "Storm"]).await;
     assert!(storm.contains("heading 1 \"Tab\"") && storm.contains("99 more windows"), "{storm}");
     assert!(storm.contains("/tab1") && storm.len() < 4_000, "{storm}");
     world.end().await;
@@ -131,12 +131,12 @@ async fn a_tab_that_closes_itself_is_told_and_the_one_before_is_seen() {
     let go = reference(&page, &["button", "Go"]);
     let opened = world.call("click", json!({"ref": go})).await;
     let began = Instant::now();
-    let closed = world.call("click", json!({"ref": reference(&opened, &["button", "Bye"])})).await;
+    let closed = world.click(&opened, &["button", "Bye"]).await;
     assert!(began.elapsed() < STALL, "{:?}", began.elapsed());
     assert!(closed.contains("closed by its page") && closed.contains("you see tab 1 now"), "{closed}");
     // Between two calls: what was meant for the tab that is gone happens in no other one.
     let opened = world.call("click", json!({"ref": go})).await;
-    world.call("click", json!({"ref": reference(&opened, &["button", "Later"])})).await;
+    world.click(&opened, &["button", "Later"]).await;
     let until = Instant::now() + LIMIT;
     loop {
         let told = world.call("press", json!({"key": "Escape"})).await;
@@ -161,7 +161,7 @@ async fn a_tab_that_opens_after_the_call_is_told_and_takes_no_one_away() {
         ("/", html(body)),
     ]);
     let page = world.open(&site, "/").await;
-    world.call("click", json!({"ref": reference(&page, &["button", "Go"])})).await;
+    world.click(&page, &["button", "Go"]).await;
     let until = Instant::now() + LIMIT;
     let told = loop {
         let told = world.call("snapshot", json!({"changes": true})).await;
@@ -170,12 +170,12 @@ async fn a_tab_that_opens_after_the_call_is_told_and_takes_no_one_away() {
         }
         assert!(Instant::now() < until, "{told}");
     };
-    let stay = world.call("click", json!({"ref": reference(&page, &["button", "Stay"])})).await;
+    let stay = world.click(&page, &["button", "Stay"]).await;
     assert!(stay.contains("\"pressed\""), "{stay}");
     let second = world.call("snapshot", json!({"tab": number(&told, "/second")})).await;
     assert!(second.contains("heading 1 \"Second\""), "{second}");
     // A tab that a tab opens.
-    let third = world.call("click", json!({"ref": reference(&second, &["link", "Next"])})).await;
+    let third = world.click(&second, &["link", "Next"]).await;
     assert!(third.contains("heading 1 \"Third\""), "{third}");
     let none = world.call("snapshot", json!({"tab": 77})).await;
     assert!(none.ends_with("there is no tab 77; there are: 1, 2, 3"), "no words of pages: {none}");
@@ -207,7 +207,7 @@ async fn a_tab_that_crashes_is_told_and_the_others_stay() {
         ("/", html("<h1>First</h1><a href=/second target=_blank>Go</a>")),
     ]);
     let page = world.open(&site, "/").await;
-    let opened = world.call("click", json!({"ref": reference(&page, &["link", "Go"])})).await;
+    let opened = world.click(&page, &["link", "Go"]).await;
     assert!(opened.contains("heading 1 \"Second\""), "{opened}");
     world.bench.cx.state.browser.crash_for_test(&world.bench.cx.agent).await;
     let told = world.call("press", json!({"key": "Escape"})).await;
@@ -242,7 +242,7 @@ async fn agents_see_no_tabs_of_each_other() {
     ]);
     let page = world.open(&site, "/").await;
     let theirs = other("browser_navigate", json!({"url": their_site.url("/")})).await;
-    let opened = world.call("click", json!({"ref": reference(&page, &["link", "Go"])})).await;
+    let opened = world.click(&page, &["link", "Go"]).await;
     assert!(opened.contains("heading 1 \"Second\""), "{opened}");
     let seen = other("browser_snapshot", json!({})).await;
     assert!(seen.contains("heading 1 \"First\"") && !seen.contains("[tabs:"), "{seen}");
@@ -274,7 +274,7 @@ async fn what_was_meant_for_one_tab_happens_in_no_other() {
     let site = Site::new(&[("/second", html(&format!("{second}<p id=said></p>"))), ("/", html(first))]);
     let page = world.open(&site, "/").await;
     // Two calls of one message: the second one was written before the tab was there.
-    let opened = world.call("click", json!({"ref": reference(&page, &["button", "Go"])})).await;
+    let opened = world.click(&page, &["button", "Go"]).await;
     assert!(opened.contains("heading 1 \"Second\""), "{opened}");
     let stay = json!({"ref": reference(&page, &["button", "Stay"])});
     let stale = world.call("click", stay.clone()).await;
@@ -304,13 +304,13 @@ async fn windows_and_downloads_of_frames_of_another_site_are_told() {
     let limits = crate::Limits { fetch_private: true, ..(*world.bench.cx.limits).clone() };
     world.bench.cx.limits = std::sync::Arc::new(limits);
     let page = world.open(&site, "/").await;
-    let mut told = world.call("click", json!({"ref": reference(&page, &["link", "File"])})).await;
+    let mut told = world.click(&page, &["link", "File"]).await;
     let until = Instant::now() + LIMIT;
     while !told.contains("a.bin\" is complete") {
         assert!(Instant::now() < until, "{told}");
         told.push_str(&world.call("snapshot", json!({})).await);
     }
-    let storm = world.call("click", json!({"ref": reference(&page, &["button", "Storm"])})).await;
+    let storm = world.click(&page, &["button", "Storm"]).await;
     assert!(storm.contains("2 more windows"), "{storm}");
     world.end().await;
 }

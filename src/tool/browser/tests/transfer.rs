@@ -104,7 +104,7 @@ async fn downloads_lie_in_the_tmp_of_the_session_where_there_is_one() {
         ("/", html("<a href=/report>Report</a>")),
     ]);
     let page = world.open(&site, "/").await;
-    let told = world.call("click", json!({"ref": reference(&page, &["link", "Report"])})).await;
+    let told = world.click(&page, &["link", "Report"]).await;
     let told = until(&world, told, "is complete").await;
     assert!(told.contains("is complete: /tmp/downloads/report.csv (4 "), "{told}");
     let kept = std::fs::read(folder.path().unwrap().join("downloads/report.csv")).unwrap();
@@ -219,7 +219,7 @@ async fn a_page_that_went_to_another_host_after_it_was_judged_gets_no_file() {
     cx.workspace.declared.judge(&cx.call_id);
     let given = world.call("upload", args(&page)).await;
     assert!(given.contains("Gave the page a.txt"), "{given}");
-    let blank = world.call("click", json!({"ref": reference(&page, &["Blank"])})).await;
+    let blank = world.click(&page, &["Blank"]).await;
     assert!(blank.contains("about:blank"), "{blank}");
     let nowhere = world.call("upload", args(&page)).await;
     assert!(nowhere.contains("this page has no host"), "{nowhere}");
