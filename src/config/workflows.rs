@@ -122,11 +122,12 @@ fn from_toml(source: &Source<'_>) -> Result<WorkflowSource, Problem> {
             ("steps", Body::List(steps)) => {
                 let starts: Vec<usize> = steps.iter().map(|n| n.value.start).collect();
                 let step = |(at, n): (usize, &text::Node)| {
-                    let Body::Table(pairs) = &n.body else {
-                        return WorkflowSourceStep::new(source, n.value.start, n.plain(), &[], 0);
+                    let keys: Vec<(String, usize)> = match &n.body {
+                        Body::Table(pairs) => {
+                            pairs.iter().map(|(key, node)| (key.clone(), node.key.start)).collect()
+                        }
+                        _ => Vec::new(),
                     };
-                    let keys: Vec<(String, usize)> =
-                        pairs.iter().map(|(key, node)| (key.clone(), node.key.start)).collect();
                     let end = starts.get(at + 1).copied().unwrap_or(source.text.len());
                     WorkflowSourceStep::new(source, n.value.start, n.plain(), &keys, end)
                 };
@@ -175,19 +176,17 @@ fn from_yaml(source: &Source<'_>) -> Result<WorkflowSource, Problem> {
         };
         Problem { at, ..Problem::file(source.path, message) }
     })?;
-    let starts: Vec<usize> = yaml
-        .steps
-        .iter()
-        .map(|s| offset(source.text, number(s.referenced.line()), number(s.referenced.column())))
-        .collect();
+    let begin = |value: &Spanned<Value>| {
+        offset(source.text, number(value.referenced.line()), number(value.referenced.column()))
+    };
+    let starts: Vec<usize> = yaml.steps.iter().map(begin).collect();
     // The places of the values are known, and those of their keys are just before them.
     let places: YamlPlaces = serde_saphyr::from_str(source.text).unwrap_or_default();
     let mut places = places.steps.into_iter();
     let step = |(at, s): (usize, Spanned<Value>)| {
         let values = places.next().unwrap_or_default();
         let key = |(key, value): (String, Spanned<Value>)| {
-            let (line, column) = (number(value.referenced.line()), number(value.referenced.column()));
-            let before = &source.text[..offset(source.text, line, column)];
+            let before = &source.text[..begin(&value)];
             let from = starts[at].min(before.len());
             let place = last_position(&source.text[from..], before.len() - from, &key);
             (key, place.map_or(starts[at], |place| from + place))

@@ -66,7 +66,7 @@ pub fn tokens(tools: &[KnownTool]) -> u64 {
 }
 
 /// The changes of tools since they were approved, as a person sees them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Debug)]
 pub(crate) struct ToolChanges {
     /// One sentence without a full stop for each, and one that counts the tools that none of them names.
     pub(crate) lines: Vec<String>,
@@ -84,18 +84,19 @@ pub(crate) fn changes(before: &[KnownTool], now: &[KnownTool], most: (usize, usi
     for (name, tool) in all {
         let old = before.iter().find(|old| old.name == name);
         let lines = difference(old, tool);
+        if lines.is_empty() {
+            continue;
+        }
         let size: usize = lines.iter().map(String::len).sum();
         let fits = shown.lines.len() + lines.len() <= most.0 && bytes + size <= most.1;
-        match lines.is_empty() {
-            true => {}
-            // In order: what is shown next begins where this ends.
-            false if left == 0 && (fits || shown.lines.is_empty()) => {
-                bytes += size;
-                shown.lines.extend(lines);
-                shown.after.retain(|tool| tool.name != name);
-                shown.after.extend(tool.cloned());
-            }
-            false => left += 1,
+        // In order: what is shown next begins where this ends.
+        if left == 0 && (fits || shown.lines.is_empty()) {
+            bytes += size;
+            shown.lines.extend(lines);
+            shown.after.retain(|tool| tool.name != name);
+            shown.after.extend(tool.cloned());
+        } else {
+            left += 1;
         }
     }
     shown.after.sort_by(|a, b| a.name.cmp(&b.name));

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use tiller_engine::Open;
+use tiller_engine::context::mentions::mentioned;
 use tiller_protocol::{Attachment, Message, Notice, NoticeKind};
 use tiller_store::Store;
 
@@ -111,11 +112,8 @@ fn piped() -> Result<Option<String>, Notice> {
 
 /// Says of each path behind an `@` that leads out of the folder that it is not attached.
 pub(crate) fn say_unattached(text: &str, project: &Path) {
-    let words = text.split_whitespace().filter_map(|word| word.strip_prefix('@'));
-    let names =
-        words.map(|word| word.trim_end_matches([',', ';', '!', '?', ')', ']', '}', '"', '\'', '.', ':']));
     let mut said = BTreeSet::new();
-    for name in names.filter(|name| !name.is_empty()) {
+    for name in mentioned(text) {
         let path = match name.strip_prefix("~/").zip(std::env::home_dir()) {
             Some((rest, home)) => home.join(rest),
             None => project.join(name),

@@ -107,7 +107,7 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
             SessionCommand::SetBudget { usd } => manage::set_budget(core, client, id, usd),
             SessionCommand::StoreKey { provider, key } => keys::store_key(core, client, id, provider, &key),
             SessionCommand::SwitchHook { id: hook, on } => hooks::switch(core, client, id, &hook, on),
-            SessionCommand::Mcp { server, act, shown } => mcp::act(core, client, id, server, (act, shown)),
+            SessionCommand::Mcp { server, act, shown } => mcp::act(core, client, id, server, act, shown),
             SessionCommand::Reload => settings::reload(core, Some((client, id))),
             SessionCommand::Quit => core.quit(Some(id)),
         },

@@ -81,16 +81,22 @@ fn attach(message: &Message, named: NamedFiles, workspace: &Workspace) -> Result
     Ok(parts)
 }
 
+/// The names behind an `@` in a text, without brackets, quotes and punctuation around them.
+pub fn mentioned(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace().filter_map(|word| {
+        let word = word.trim_start_matches(['(', '[', '{', '"', '\'']);
+        let word = word.trim_end_matches([',', ';', '!', '?', ')', ']', '}', '"', '\'', '.', ':']);
+        word.strip_prefix('@').filter(|name| !name.is_empty())
+    })
+}
+
 /// `@path` or `@path:10-40` typed by hand that name an existing file. Others are plain text.
 fn typed(message: &Message, workspace: &Workspace) -> NamedFiles {
-    let known = |label: &str| message.attachments.iter().any(|a| a.label() == label);
+    let known = |name: &str| message.attachments.iter().any(|a| a.label().strip_prefix('@') == Some(name));
     let mut found = NamedFiles::new();
-    for word in message.text.split_whitespace() {
-        let word = word.trim_start_matches(['(', '[', '{', '"', '\'']);
-        let whole = word.trim_end_matches([',', ';', '!', '?', ')', ']', '}', '"', '\'', '.', ':']);
-        let Some(name) = whole.strip_prefix('@').filter(|n| !n.is_empty()) else { continue };
+    for name in mentioned(&message.text) {
         let Some(this) = there(name, workspace) else { continue };
-        if !known(whole) && !found.contains(&this) {
+        if !known(name) && !found.contains(&this) {
             found.push(this);
         }
     }

@@ -16,7 +16,8 @@ pub(crate) fn act(
     client: ClientId,
     cause: CommandId,
     server: String,
-    (act, shown): (McpAct, Option<String>),
+    act: McpAct,
+    shown: Option<String>,
 ) {
     let Some(mcp) = core.services.user.mcp.clone() else {
         return core.refuse(client, cause, Notice::new(NoticeKind::User, "there are no MCP servers"));

@@ -104,10 +104,10 @@ impl ServerState {
         Seen { lines, tools: Some(after) }
     }
 
-    /// The changes as a list shows them.
-    fn shown(&self, settings: &ServerSettings) -> Seen {
+    /// The changes of its command, and of its tools as [`Self::tool_changes`] has them.
+    fn seen(&self, settings: &ServerSettings, most: (usize, usize)) -> Seen {
         let mut lines = self.command_changes(settings);
-        let Seen { lines: more, tools } = self.tool_changes(&settings.hash, SHOWN, None);
+        let Seen { lines: more, tools } = self.tool_changes(&settings.hash, most, None);
         lines.extend(more);
         Seen { lines, tools }
     }
@@ -278,7 +278,7 @@ impl Server {
             () if known.is_some() => McpState::Known,
             () => McpState::Configured,
         };
-        let seen = state.shown(&self.settings);
+        let seen = state.seen(&self.settings, SHOWN);
         let shown = seen.mark(&self.settings);
         let mut notes = seen.lines;
         let left = state.left_out.iter().chain(&left_out);
@@ -334,11 +334,7 @@ impl Server {
 
     /// The differences to what was approved; none where nothing was approved.
     pub fn differences(&self) -> Seen {
-        let state = lock(&self.state);
-        let mut lines = state.command_changes(&self.settings);
-        let all = state.tool_changes(&self.settings.hash, (usize::MAX, usize::MAX), None);
-        lines.extend(all.lines);
-        Seen { lines, tools: all.tools }
+        lock(&self.state).seen(&self.settings, (usize::MAX, usize::MAX))
     }
 
     /// The differences as its row in a list shows them. `mark`: that of the row at which the person said yes.
@@ -346,14 +342,11 @@ impl Server {
     /// # Errors
     /// When they are others by now.
     pub(crate) fn shown(&self, mark: Option<&str>) -> Result<Seen, String> {
-        let seen = lock(&self.state).shown(&self.settings);
-        match mark.is_none_or(|mark| mark == seen.mark(&self.settings)) {
-            true => Ok(seen),
-            false => Err(
-                "it has changed again since the list was read: nothing was approved; look at it once more"
-                    .into(),
-            ),
+        let seen = lock(&self.state).seen(&self.settings, SHOWN);
+        if mark.is_none_or(|mark| mark == seen.mark(&self.settings)) {
+            return Ok(seen);
         }
+        Err("it has changed again since the list was read: nothing was approved; look at it once more".into())
     }
 
     /// Turns it off or on for this run. One that runs is ended.

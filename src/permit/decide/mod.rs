@@ -275,7 +275,7 @@ fn one(
         }
         Access::Net { url, host, local } => match upload::files(policy, request).as_slice() {
             [] => net(policy, request, url, host, *local),
-            files => upload::judge(policy, request, access, files),
+            files => upload::judge(policy, request, access, url, host, files),
         },
         Access::Mcp { server, tool, arguments } => mcp(policy, request, server, tool, arguments),
     }

@@ -22,8 +22,14 @@ pub(super) fn files<'r>(policy: &Policy, request: &Request<'r>) -> Vec<&'r str> 
 
 /// It asks in every mode. A rule allows it only if it names this very tool: one about opening pages of the host says nothing of
 /// files.
-pub(super) fn judge(policy: &Policy, request: &Request<'_>, access: &Access, files: &[&str]) -> Need {
-    let Access::Net { url, host, .. } = access else { return Need::Ok(String::new()) };
+pub(super) fn judge(
+    policy: &Policy,
+    request: &Request<'_>,
+    access: &Access,
+    url: &str,
+    host: &str,
+    files: &[&str],
+) -> Need {
     if host.is_empty() {
         let reason = "the page has no host, so where its files go cannot be said".to_owned();
         return Need::No { rule: "no host".into(), reason };

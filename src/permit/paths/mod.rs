@@ -21,6 +21,9 @@ pub type Resolve = Arc<dyn Fn(&Path) -> PathBuf + Send + Sync>;
 /// be read.
 pub type List = Arc<dyn Fn(&Path) -> Vec<(OsString, bool)> + Send + Sync>;
 
+/// Most folders in which one command may run; with more, none of them is known.
+const FOLDERS: usize = 64;
+
 /// The folders that matter.
 #[derive(Clone)]
 pub struct Roots {
@@ -178,18 +181,13 @@ impl Roots {
         let may_end = plain.contains(['(', '|', '&']);
         for to in analysis.folders.iter().flatten() {
             let from = if may_end { &known } else { &current };
-            let word = Word {
-                text: to.trim_start_matches('~').to_owned(),
-                tilde: to.starts_with('~'),
-                ..Word::default()
-            };
-            current = self.candidates(&word, from).unwrap_or_default();
+            current = self.candidates(&folder_word(to), from).unwrap_or_default();
             for folder in &current {
                 if !known.contains(folder) {
                     known.push(folder.clone());
                 }
             }
-            if known.len() > 64 {
+            if known.len() > FOLDERS {
                 return vec![];
             }
         }
@@ -201,23 +199,23 @@ impl Roots {
         let mut known = vec![normal(start)];
         for change in &analysis.folders {
             let Some(to) = change else { return vec![] };
-            let word = Word {
-                text: to.trim_start_matches('~').to_owned(),
-                tilde: to.starts_with('~'),
-                ..Word::default()
-            };
-            let Some(next) = self.candidates(&word, &known) else { return vec![] };
+            let Some(next) = self.candidates(&folder_word(to), &known) else { return vec![] };
             for folder in next {
                 if !known.contains(&folder) {
                     known.push(folder);
                 }
             }
-            if known.len() > 64 {
+            if known.len() > FOLDERS {
                 return vec![];
             }
         }
         known
     }
+}
+
+/// The word of a change of folder, as an analysis has it.
+fn folder_word(to: &str) -> Word {
+    Word { text: to.trim_start_matches('~').to_owned(), tilde: to.starts_with('~'), ..Word::default() }
 }
 
 /// Removes `.` and `..` by text alone.

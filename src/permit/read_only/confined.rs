@@ -100,6 +100,8 @@ struct Looker {
     /// Options that write a file, change a setting or run a program, or the beginnings of such options. One of a single
     /// letter also counts within a group of letters, and one without a dash is a whole word.
     refused: &'static [&'static str],
+    /// The words behind the first one that it may have.
+    rest: fn(&Word) -> bool,
 }
 
 const fn looker(
@@ -107,7 +109,16 @@ const fn looker(
     first: &'static [&'static str],
     refused: &'static [&'static str],
 ) -> Looker {
-    Looker { names, first, refused }
+    looker_with(names, first, refused, any)
+}
+
+const fn looker_with(
+    names: &'static [&'static str],
+    first: &'static [&'static str],
+    refused: &'static [&'static str],
+    rest: fn(&Word) -> bool,
+) -> Looker {
+    Looker { names, first, refused, rest }
 }
 
 const PS: &[&str] =
@@ -144,21 +155,21 @@ const LOOKERS: &[Looker] = &[
     looker(&["nm", "objdump", "readelf", "size", "ldd"], &[], &[]),
     // The system.
     looker(&["w", "who", "locale", "getconf", "whereis", "vmstat", "lsblk", "lscpu"], &[], &[]),
-    // Without a dash, `e` shows environments.
-    looker(&["ps"], PS, &[]),
+    looker_with(&["ps"], PS, &[], shows_no_environments),
     looker(&["lsof", "ss", "netstat"], &[], &["-K", "--kill"]),
     looker(&["top"], &["-b", "-bn1", "-bn"], &[]),
-    looker(
+    looker_with(
         &["ip"],
         &["a", "addr", "address", "r", "route", "l", "link"],
         &["add", "del", "set", "flush", "replace"],
+        shows_links,
     ),
     looker(&["ifconfig", "mount", "hostnamectl", "timedatectl"], &[""], &[]),
     looker(&["jobs", "dirs", "history", "umask"], &[""], &[]),
     looker(&["break", "continue"], &["", "1", "2"], &[]),
     looker(&["help"], &[], &[]),
-    looker(&["set"], SET, &["+o"]),
-    looker(&["ulimit"], &["-a", "-n", "-u", "-s", "-c", "-v", "-m"], &[]),
+    looker_with(&["set"], SET, &["+o"], is_setting),
+    looker_with(&["ulimit"], &["-a", "-n", "-u", "-s", "-c", "-v", "-m"], &[], none),
     looker(&["sysctl"], &["-a", "-n"], &["-w", "--write", "-p", "--load", "--system"]),
     looker(
         &["systemctl"],
@@ -172,7 +183,7 @@ const LOOKERS: &[Looker] = &[
     // Tools of languages.
     looker(&["rustc"], &["-vV"], &["-o", "--emit"]),
     looker(&["java"], &["-version", "--version"], &[]),
-    looker(&["ruby", "php", "perl", "mvn", "tsc", "deno", "bun"], &["-v", "-version"], &[]),
+    looker_with(&["ruby", "php", "perl", "mvn", "tsc", "deno", "bun"], &["-v", "-version"], &[], none),
     looker(&["openssl"], &["version"], &[]),
     looker(&["rg"], &["--type-list"], &[]),
     looker(&["npm"], &["root", "prefix", "bin"], &["-g"]),
@@ -215,20 +226,26 @@ fn sets_its_own(name: &str, args: &[Word]) -> bool {
 
 fn looks(looker: &Looker, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
     let first = args.first().map_or("", |w| w.text.as_str());
-    let rest = args.get(1..).unwrap_or_default();
-    let is_setting = |w: &Word| matches!(w.text.as_str(), "pipefail" | "errexit" | "nounset" | "xtrace");
-    match looker.names {
-        ["set"] if !rest.iter().all(is_setting) => return false,
-        ["ulimit"] | ["ruby", ..] if !rest.is_empty() => return false,
-        ["ip"] if !rest.iter().all(shows_links) => return false,
-        ["ps"] if rest.iter().any(shows_environments) => return false,
-        _ => {}
-    }
     let begins = looker.first.is_empty()
         || args.first().is_none_or(Word::plain)
             && looker.first.contains(&first)
             && (args.is_empty() || !first.is_empty());
-    begins && args.iter().all(|word| is_harmless(word, looker, roots, folders))
+    begins
+        && args.iter().skip(1).all(looker.rest)
+        && args.iter().all(|word| is_harmless(word, looker, roots, folders))
+}
+
+fn any(_: &Word) -> bool {
+    true
+}
+
+fn none(_: &Word) -> bool {
+    false
+}
+
+/// The options of a shell that `set -o` names.
+fn is_setting(word: &Word) -> bool {
+    matches!(word.text.as_str(), "pipefail" | "errexit" | "nounset" | "xtrace")
 }
 
 /// Words behind the object of `ip` that only show.
@@ -239,10 +256,10 @@ fn shows_links(word: &Word) -> bool {
         || t.len() > 3 && t.bytes().any(|b| b.is_ascii_digit()) && !t.contains(['/', '.', ':'])
 }
 
-/// `ps ax e`: words without a dash whose letters ask for environments.
-fn shows_environments(word: &Word) -> bool {
+/// Not `ps ax e`: there a word without a dash, with an `e` among its letters, shows environments.
+fn shows_no_environments(word: &Word) -> bool {
     let t = word.text.as_str();
-    t.contains('e') && t.len() <= 5 && t.bytes().all(|b| b.is_ascii_lowercase())
+    !(t.contains('e') && t.len() <= 5 && t.bytes().all(|b| b.is_ascii_lowercase()))
 }
 
 fn is_harmless(word: &Word, looker: &Looker, roots: &Roots, folders: &[PathBuf]) -> bool {
@@ -262,7 +279,7 @@ fn is_harmless(word: &Word, looker: &Looker, roots: &Roots, folders: &[PathBuf])
     }
     // The value of a letter stands behind it: `-f/etc/shadow`.
     let value = letters.and_then(|rest| rest.get(1..)).unwrap_or_default();
-    word.plain() && safe_value(t) && !value.contains(['/', '~']) && !value.split('/').any(|c| c == "..")
+    word.plain() && safe_value(t) && !value.contains(['/', '~']) && value != ".."
 }
 
 fn rest_fits(row: &Row, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {

@@ -106,10 +106,10 @@ pub(crate) fn loops_inside(analysis: &Analysis, roots: &Roots, folders: &[PathBu
 pub(crate) fn part_requirements(part: &Part, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Requirement>> {
     let elsewhere = |text: &str| text.starts_with('/') || text.contains("..");
     let splits = |name: &str| name == "IFS" && matches!(part.program(), "read" | "mapfile" | "readarray");
-    let odd = |name: &str, value: &Word| {
-        !(is_cosmetic(name) && value.plain() && !elsewhere(&value.text) || splits(name) && value.plain())
+    let harmless = |name: &str, value: &Word| {
+        value.plain() && (splits(name) || is_cosmetic(name) && !elsewhere(&value.text))
     };
-    if part.env.iter().any(|(name, value)| odd(name, value)) {
+    if !part.env.iter().all(|(name, value)| harmless(name, value)) {
         return None;
     }
     match part.role {

@@ -314,7 +314,7 @@ impl Rule {
         self.tool.matches_any_case(tool) || bare.is_some_and(|bare| self.tool.matches_any_case(bare))
     }
 
-    /// Whether it names this tool and no other.
+    /// True when it names this tool and no other.
     pub(crate) fn is_of_tool(&self, tool: &str) -> bool {
         self.tool.text() == tool
     }

@@ -164,8 +164,8 @@ pub(crate) fn element(text: &str, name: &str) -> Option<String> {
     let ends = |at: usize| low[at + begin.len()..].starts_with(['>', '/', ' ', '\t', '\n', '\r']);
     let at = low.match_indices(&begin).map(|(at, _)| at).find(|at| ends(*at))?;
     let from = at + text[at..].find('>')? + 1;
-    let title = fault::clip(text[from..from + text[from..].find('<')?].trim());
-    (!title.is_empty()).then_some(title)
+    let within = fault::clip(text[from..from + text[from..].find('<')?].trim());
+    (!within.is_empty()).then_some(within)
 }
 
 /// The error for a web page as an answer. `status` when it is not a success.

@@ -303,7 +303,7 @@ fn words(body: &[u8]) -> ServerMessage {
     // A status in words, with the reason beside it.
     let reason = ["message", "error_description"].into_iter().find_map(|name| value.get(name)?.as_str());
     let beside = reason.filter(|_| error.is_string());
-    let text = beside.map_or(text.clone(), |reason| format!("{text}: {reason}"));
+    let mut text = beside.map_or(text.clone(), |reason| format!("{text}: {reason}"));
     let mut code = String::new();
     for key in ["type", "code", "status"] {
         match error.get(key) {
@@ -314,9 +314,7 @@ fn words(body: &[u8]) -> ServerMessage {
         code.push(' ');
     }
     // OpenRouter nests the vendor's message.
-    let raw = error.pointer("/metadata/raw").and_then(Value::as_str);
-    let mut text = text;
-    if let Some(raw) = raw {
+    if let Some(raw) = error.pointer("/metadata/raw").and_then(Value::as_str) {
         code.push_str(raw);
         let inner = words(raw.as_bytes()).text;
         if !inner.is_empty() && !text.contains(&inner) {

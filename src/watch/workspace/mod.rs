@@ -214,6 +214,10 @@ impl Watcher {
 
     /// Waits until what changed before is reported, at most this long. Blocks.
     pub fn settle(&self, most: Duration) {
+        // Without the thread there is no answer.
+        if self.thread.is_none() {
+            return;
+        }
         let (answer, settled) = sync_channel(1);
         self.ask(Ask::Settle(answer), true);
         // The sender is dropped in either case.

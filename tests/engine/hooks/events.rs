@@ -221,9 +221,8 @@ async fn changes_by_agents_during_a_run_run_the_hooks_at_the_end() {
         })
         .await;
     watcher.sees_of(&agent("main"), ["src/a.rs"]);
-    while !place.work.join("runs").exists() {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let begun = place.work.join("runs");
+    wait_until("the first run", async || begun.exists()).await;
     watcher.sees_of(&agent("main"), ["src/b.rs", "README.md"]);
     watcher.sees_by(&Who::You, ["src/own.rs"]);
     watcher.sees_of(&agent("main/a1"), ["src/c.rs", "src/b.rs"]);
@@ -231,7 +230,7 @@ async fn changes_by_agents_during_a_run_run_the_hooks_at_the_end() {
     rig.quit().await;
     let inputs = place.read("inputs");
     let paths = |line: &str| -> Vec<String> {
-        let input: serde_json::Value = serde_json::from_str(line).unwrap();
+        let input: Value = serde_json::from_str(line).unwrap();
         let changes = input["changes"].as_array().unwrap();
         changes.iter().map(|c| c["path"].as_str().unwrap().to_owned()).collect()
     };
