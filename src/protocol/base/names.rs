@@ -104,6 +104,31 @@ pub fn pattern_forms(pattern: &str) -> Result<Vec<String>, String> {
     Ok(forms)
 }
 
+/// Folders that package managers, interpreters and test programs make, and make again: no work of a person lies in them, whether
+/// a rule of git names them or not.
+pub const MADE_AGAIN: &[&str] = &[
+    ".angular",
+    ".cache",
+    ".direnv",
+    ".eggs",
+    ".gradle",
+    ".mypy_cache",
+    ".next",
+    ".nox",
+    ".nuxt",
+    ".parcel-cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".svelte-kit",
+    ".terraform",
+    ".tox",
+    ".turbo",
+    ".venv",
+    "__pycache__",
+    "bower_components",
+    "node_modules",
+];
+
 /// The name of the temporary file for change `n` of the change set `token` (16 hexadecimal digits). It lies
 /// beside its target.
 pub fn temporary(token: &str, n: usize) -> String {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use tiller_protocol::names::MADE_AGAIN;
+
 use super::world::{World, diff, sh};
 use crate::{Answer, Change, Goal, Limits, Mode, Plan, Reason, Shadow, State, Step};
 
@@ -63,6 +65,25 @@ fn small_ignored_files_come_back_however_a_command_overwrites_them() {
         assert_eq!(left(&plan), Vec::<String>::new(), "{file}, {way}");
         s.restore(&plan, &BTreeMap::new()).unwrap();
         assert_eq!(w.tree(), all, "{file}, {way}");
+    }
+}
+
+/// Where no rule names them, too: tests of a new project write such files.
+#[test]
+fn folders_that_programs_make_again_are_no_change_unless_a_rule_takes_them_back() {
+    for name in MADE_AGAIN {
+        for taken_back in [false, true] {
+            let mut w = World::new();
+            w.limits.file_bytes = 400 << 10;
+            if taken_back {
+                w.put(".gitignore", &format!("!{name}/\n"));
+            }
+            let file = format!("sub/{name}/a.py");
+            let mut s = w.open();
+            let step = run(&w, &mut s, &format!("mkdir -p sub/{name} && echo 1 > $F"), &file);
+            let changes = diff(&s, step.before, step.after);
+            assert_eq!(changes.contains(&file), taken_back, "{changes}");
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use tiller_protocol::names::MADE_AGAIN;
 
 use crate::names;
 use crate::objects::id::{Id, Sort};
@@ -111,10 +112,13 @@ pub(crate) fn outer(workspace: &Path, global: Option<&Path>) -> Arc<Rules> {
     rules
 }
 
-/// The person's own rules, which apply to every repository.
+/// The person's own rules, which apply to every repository. The weakest of all are those of folders that programs make again:
+/// any other rule may take them back, and a file there that git tracks is covered by its name.
 pub(crate) fn person(workspace: &Path, global: Option<&Path>) -> Arc<Rules> {
+    let made: String = MADE_AGAIN.iter().map(|name| format!("{name}/\n")).collect();
     let text = global.map(read).unwrap_or_default();
-    if text.is_empty() { Rules::none() } else { Rules::none().and(workspace, text) }
+    let made = Rules::none().and(workspace, made.into_bytes());
+    if text.is_empty() { made } else { made.and(workspace, text) }
 }
 
 /// Adds the rules in the repository's own git folder.

@@ -6,36 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use tiller_protocol::names::MADE_AGAIN;
 
-/// Folders of generated or third-party files, at any depth.
-const FOLDERS: &[&str] = &[
-    ".git",
-    ".hg",
-    ".svn",
-    ".jj",
-    "node_modules",
-    "target",
-    ".cache",
-    "__pycache__",
-    ".venv",
-    ".tox",
-    ".nox",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".gradle",
-    ".next",
-    ".nuxt",
-    ".turbo",
-    ".parcel-cache",
-    ".terraform",
-    ".direnv",
-    ".eggs",
-    "bower_components",
-    ".Trash-1000",
-    ".svelte-kit",
-    ".angular",
-];
+/// Folders that are not watched at any depth, besides [`MADE_AGAIN`].
+const FOLDERS: &[&str] = &[".git", ".hg", ".svn", ".jj", "target", ".Trash-1000"];
 
 /// Temporary files that editors and tools write while they save.
 const TEMPORARY: &[&str] = &[
@@ -87,7 +61,7 @@ impl Rules {
     /// and its git folder.
     pub(crate) fn new(root: &Path, extra: &[String], own: &[PathBuf], work: Option<(&Path, &Path)>) -> Self {
         let mut fixed = GitignoreBuilder::new(root);
-        for folder in FOLDERS {
+        for folder in FOLDERS.iter().chain(MADE_AGAIN) {
             let _ = fixed.add_line(None, &format!("{folder}/"));
         }
         for pattern in TEMPORARY.iter().copied().chain(extra.iter().map(String::as_str)) {

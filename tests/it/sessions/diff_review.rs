@@ -28,7 +28,7 @@ fn binary(cols: u16, lines: u16) {
 
     term.keys("\x18d");
     term.wait("the reason", |s| {
-        crate::screen::words(s).contains("Not a text file: only the whole file can be reverted")
+        crate::screen::words(s).contains("Empty, not text, or too large: only the whole file can be reverted")
     });
     crate::common::let_deafness_pass();
     term.keys("R");
@@ -39,10 +39,10 @@ fn binary(cols: u16, lines: u16) {
     term.keys("z");
     wait("the file is gone again", || !file.exists());
     term.wait("the reason", |s| {
-        crate::screen::words(s).contains("Not a text file: only the whole file can be reverted")
+        crate::screen::words(s).contains("Empty, not text, or too large: only the whole file can be reverted")
     });
     term.keys("\x1b");
-    term.wait_gone("Not a text file");
+    term.wait_gone("Empty, not text");
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
 }

@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::Timespec;
+use tiller_protocol::names::MADE_AGAIN;
 
-/// Folders that package managers and test programs make, and make again, where git does not say so.
-const MADE: &[&str] =
-    &["node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".next"];
 /// In a folder that is a cache (bford.info/cachedir).
 const TAG: &str = "CACHEDIR.TAG";
 
@@ -53,7 +51,8 @@ impl Ignored {
             return known.ignored;
         }
         let above = name.parent().is_some_and(|parent| self.folder(parent));
-        let made = name.file_name().and_then(|name| name.to_str()).is_some_and(|name| MADE.contains(&name));
+        let made =
+            name.file_name().and_then(|name| name.to_str()).is_some_and(|name| MADE_AGAIN.contains(&name));
         let own = !name.as_os_str().is_empty();
         let ignored =
             above || own && (made || self.counts(&self.top.join(name).join(TAG)) || self.matches(name, true));

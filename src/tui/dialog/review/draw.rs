@@ -72,7 +72,7 @@ impl Review {
         let whole = hunks == 0 && !self.state.files.is_empty();
         for (said, why, role) in [
             (conflict, "Not reverted: the file has changed since", Role::Error),
-            (whole, "Not a text file: only the whole file can be reverted", Role::Dim),
+            (whole, "Empty, not text, or too large: only the whole file can be reverted", Role::Dim),
         ] {
             if said {
                 let hunk = if hunks == 0 { 0 } else { usize::MAX };
@@ -314,7 +314,11 @@ fn file_row(f: &ReviewFile, counts: (usize, usize), columns: usize, ascii: bool)
     let mut line = Line::new(Wrap::Cut);
     line.push(sign, Look::of(role));
     line.push(" ", Look::of(Role::Text));
-    let figures = diff::columns(f.diff.added, f.diff.removed, counts, ascii);
+    // A file without lines to show has no figures.
+    let figures = match f.hunks.is_empty() && f.diff.added + f.diff.removed == 0 {
+        true => Line::new(Wrap::Cut),
+        false => diff::columns(f.diff.added, f.diff.removed, counts, ascii),
+    };
     let right = width(figures.text());
     let room = columns.saturating_sub(right + 3);
     let text = if f.accepted { Role::Dim } else { Role::Text };

@@ -54,7 +54,7 @@ pub(super) struct ReviewState {
 }
 
 impl ReviewState {
-    /// Takes the engine's review. The selection stays if its file is still there.
+    /// Takes the engine's review. The selection stays if its file is still there; else it is the first file with lines to show.
     pub(super) fn load(&mut self, review: Review) {
         let path = self.files.get(self.file).map(|f| f.diff.path.clone());
         let keep: Vec<(String, bool, bool)> =
@@ -79,7 +79,9 @@ impl ReviewState {
                 }
             })
             .collect();
-        self.file = path.and_then(|p| self.files.iter().position(|f| f.diff.path == p)).unwrap_or(0);
+        let kept = path.and_then(|p| self.files.iter().position(|f| f.diff.path == p));
+        let with_lines = || self.files.iter().position(|f| !f.hunks.is_empty());
+        self.file = kept.or_else(with_lines).unwrap_or(0);
         self.mark = None;
         let hunks = self.current().map_or(0, |f| f.hunks.len());
         if self.hunk >= hunks || !same {

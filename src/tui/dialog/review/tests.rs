@@ -103,10 +103,25 @@ fn a_file_that_came_goes_and_one_that_went_comes_back() {
 }
 
 #[test]
+fn a_review_begins_at_the_first_file_with_lines_to_show() {
+    let mut r = Robot::new(118, 25);
+    r.run("ctrl-x d");
+    let mut all = changes();
+    all.files.rotate_right(1);
+    r.reply(ReplyEvent::ReviewReply { review: all });
+    assert!(r.screen().contains("sleep(wait.min(limit))"), "{}", r.screen());
+    assert!(!r.screen().contains("+0"), "no figures of a file without lines: {}", r.screen());
+}
+
+#[test]
 fn what_is_no_text_goes_back_as_a_whole() {
     let mut r = open(118, 25);
     r.run("l; l");
-    assert!(r.words().contains("Not a text file: only the whole file can be reverted"), "{}", r.screen());
+    assert!(
+        r.words().contains("Empty, not text, or too large: only the whole file can be reverted"),
+        "{}",
+        r.screen()
+    );
     for key in ["r", "R"] {
         r.run(key);
         let sent = rejects(&r).pop().unwrap();
