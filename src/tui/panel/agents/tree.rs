@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tiller_protocol::{AgentId, AgentState, AgentView, ProcessRow, StepState, WorkflowView};
+use tiller_protocol::{AgentId, AgentState, AgentView, Ask, AskBody, ProcessRow, StepState, WorkflowView};
 
 use super::group::AgentGroup;
 use super::row::{NAMES, agent_row, flow_row, process_row, sum_row, tool_row};
@@ -130,13 +130,18 @@ impl<'a> AgentTree<'a> {
         };
         let shown = model.shown_agent();
         let agent = |rows: &mut Vec<_>, a: &AgentView, depth: usize, apart: bool| {
-            add(rows, agent_row(model, a, (depth * 2, apart), columns), RowTarget::Agent(a.id.clone()));
             // Only of the agent on the screen it is known which tools run.
-            if a.id == shown {
-                for t in tools(model) {
-                    let row = tool_row(model, t, depth * 2 + 2, columns);
-                    add(rows, row, RowTarget::Tool(t.call_id.clone()));
-                }
+            let tools = if a.id == shown { tools(model) } else { Vec::new() };
+            let mut row = agent_row(model, a, (depth * 2, apart), columns);
+            // The row of the call that waits for approval says it.
+            let asks = |k: &Ask| k.agent == a.id && matches!(k.body, AskBody::Permission(_));
+            if tools.iter().any(|t| t.state == ToolState::Waiting) && model.questions.open.iter().any(asks) {
+                row.below.0.clear();
+            }
+            add(rows, row, RowTarget::Agent(a.id.clone()));
+            for t in tools {
+                let row = tool_row(model, t, depth * 2 + 2, columns);
+                add(rows, row, RowTarget::Tool(t.call_id.clone()));
             }
         };
         for a in &self.roots {
