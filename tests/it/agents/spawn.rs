@@ -246,6 +246,8 @@ fn what_ran_at_a_kill_is_interrupted_and_goes_on_by_key() {
     term.wait("its row", |s| agent_row(s, "a1 ").contains("●"));
     // It is shown a moment before it is stored; a kill in between loses it.
     crate::common::wait("its record", || place.rows("agents").is_some_and(|n| n > 0));
+    // The same of the draft: it would come back.
+    crate::common::wait("no draft", || !crate::common::state_holds(&place, &["wait for ever"]));
     term.kill();
     let mut term = place.term(&["-c"], 118, 25);
     term.wait("its row after the restart", |s| agent_row(s, "a1 ").contains("interrupted"));

@@ -40,9 +40,9 @@ impl Persistent for Draft {
         pictures::sweep(path, self.clone().messages());
     }
 
-    /// A message that was sent: on disk it would still be the text of the composer, and could be sent again.
+    /// A message that was sent, and an emptied composer: on disk it would still be the text, and could be sent again.
     fn urgent(&self) -> bool {
-        !self.sent.is_empty()
+        !self.sent.is_empty() || self.message == Message::default()
     }
 }
 
