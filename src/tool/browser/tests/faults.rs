@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::site::{Answer, Site, html};
-use super::{World, reference};
+use super::World;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_slow_and_broken_pages_are_results() {
