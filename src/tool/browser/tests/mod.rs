@@ -50,6 +50,11 @@ impl World {
         self.call("navigate", json!({"url": site.url(path)})).await
     }
 
+    /// Clicks the element whose line of `page` has these words.
+    async fn click(&self, page: &str, words: &[&str]) -> String {
+        self.call("click", json!({"ref": reference(page, words)})).await
+    }
+
     async fn end(self) {
         self.bench.cx.state.browser.end().await;
     }
