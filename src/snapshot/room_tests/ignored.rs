@@ -76,7 +76,7 @@ fn folders_that_programs_make_again_are_no_change_unless_a_rule_takes_them_back(
             let mut w = World::new();
             w.limits.file_bytes = 400 << 10;
             if taken_back {
-                w.put(".gitignore", &format!("!{name}/\n"));
+                w.put(".gitignore", format!("!{name}/\n"));
             }
             let file = format!("sub/{name}/a.py");
             let mut s = w.open();
