@@ -43,7 +43,10 @@ pub use load::{
 };
 pub use places::{Places, PluginPlace};
 pub use problem::{ConfigError, Problem};
-pub use schema::{Config, Embeddings, McpServer, McpTransport, PackageCache, Sandbox, SearchEngine, Web};
+pub use schema::{
+    Config, Embeddings, McpCompany, McpLogin, McpLoginKind, McpServer, McpTransport, PackageCache, Sandbox,
+    SearchEngine, Web,
+};
 pub use text::may_restrict;
 pub use write::{change_private, write_private};
 

@@ -43,11 +43,17 @@ impl Hub {
         let reading = tokio::time::timeout(server.settings.call, connection.resource(uri));
         let mut read = match reading.await.map_err(|_| silent(&server))? {
             Err(CallError::Login(challenge)) => return Err(server.logged_out(challenge, Some(uri))),
-            other => other.map_err(|e| Failure::new(e.to_string()))?,
+            other => other.map_err(|e| Failure::of_server("", e))?,
         };
         server.rights_are_enough(uri);
         let (mut texts, mut pictures, mut left) = (Vec::new(), Vec::new(), LeftOut::default());
         let all = list(&mut read, "contents", "content", &mut left);
+        if connection.has_skills() {
+            // Without its list, a file of a skill could not be told from another resource.
+            server.offers.first_reading().await;
+            crate::skills::check(&server.offers.lists().skills, uri, &all)
+                .map_err(|why| Failure::new(format!("the file of its skill is not used: {why}")))?;
+        }
         for (at, content) in all.iter().enumerate() {
             match contents(content, &mut pictures) {
                 Ok(text) => texts.extend(text),
@@ -91,7 +97,7 @@ impl Hub {
             tokio::time::timeout(server.settings.call, connection.prompt(prompt.own_name(), arguments));
         let mut read = match reading.await.map_err(|_| silent(&server))? {
             Err(CallError::Login(challenge)) => return Err(server.logged_out(challenge, Some(&prompt.name))),
-            other => other.map_err(|e| Failure::new(e.to_string()))?,
+            other => other.map_err(|e| Failure::of_server("", e))?,
         };
         server.rights_are_enough(&prompt.name);
         let (mut texts, mut pictures, mut left) = (Vec::new(), Vec::new(), LeftOut::default());

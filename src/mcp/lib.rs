@@ -2,7 +2,7 @@
 //!
 //! | file | its job |
 //! | --- | --- |
-//! | `settings` | servers of config.toml and of a project's `.mcp.json`; variables in them |
+//! | `settings/` | servers of config.toml and of a project's `.mcp.json`; variables and logins in them |
 //! | `connect/` | a connection over a program's pipes, streamable HTTP, or the older SSE |
 //! | `bounds` | what a server sends, within limits: lines, junk, standard error |
 //! | `handler/` | what a server may ask of Tiller: forms for the user, roots, progress |
@@ -10,10 +10,11 @@
 //! | `session` | requests over a connection: lists, calls, their time limit and cancellation |
 //! | `known` | what is kept of a server between sessions: approval, tools, revision of the protocol |
 //! | `hub` | all servers of a process, and what the screen and commands are told of them |
-//! | `oauth` | tokens of servers at an address, and the login |
+//! | `oauth/` | tokens of servers at an address, and the logins, with a person and without |
 //! | `offers` | the lists of resources and prompts, kept between sessions |
 //! | `shared` | tools that change a server's state for all agents: the main agent's alone |
 //! | `contents` | resources and prompts, read for a message |
+//! | `skills` | skills of servers: their list, and whether a file is the one that it says |
 //! | `read/` | what servers send, part by part: names, results, errors in words |
 //! | `tools/` | the tools `tool_search` and `mcp_call`, and tools by their own names |
 //!
@@ -36,6 +37,7 @@ mod server;
 mod session;
 mod settings;
 mod shared;
+mod skills;
 mod tools;
 
 pub use hub::{CallResult, Confine, Confined, Hub, HubConfig, Learned, NoResult, ServerRights};
@@ -49,7 +51,7 @@ pub use settings::{
 pub use tools::{McpCall, NamedTool, ToolSearch, named_tools};
 
 #[cfg(test)]
-mod oauth_tests;
+mod skills_tests;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

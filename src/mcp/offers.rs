@@ -1,5 +1,6 @@
-//! What a server offers besides tools: its resources and prompts, as it listed them last. They are kept, so that they can
-//! be chosen before the server runs. They need no pin: the person chooses each by hand, and sees what is sent.
+//! What a server offers besides tools: its resources (its skills among them) and prompts, as it listed them last. They are
+//! kept, so that they can be chosen before the server runs. They need no pin: the person chooses each by hand, and sees what
+//! is sent.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -9,6 +10,7 @@ use crate::read::names;
 use crate::read::parts::{LeftOut, short as cited, some, text};
 use crate::read::result::clean;
 use crate::read::words::of_request;
+use rmcp::model::Skill;
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,7 +20,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 
 use crate::known::{KeptFile, KnownFile, first_line};
-use crate::session;
+use crate::{session, skills};
 
 /// Time limit of one list.
 const LIST: Duration = Duration::from_secs(30);
@@ -30,13 +32,15 @@ const URI: usize = 1000;
 const ARGUMENTS: usize = 20;
 
 /// The lists.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Lists {
     /// The hash of the settings that they were read with.
     hash: String,
     pub(crate) resources: Vec<McpResourceView>,
     pub(crate) prompts: Vec<McpPromptView>,
+    /// Its skills: each is offered as the resource that it is.
+    pub(crate) skills: Vec<Skill>,
 }
 
 /// The lists of one server, and the file that keeps them.
@@ -62,6 +66,7 @@ impl Offers {
         // The file could have been written by anything.
         lists.resources.retain(|resource| is_uri(&resource.uri));
         lists.prompts.retain(|prompt| crate::is_name(&prompt.name));
+        lists.skills.retain(|skill| is_uri(&skill.uri));
         lists.resources.iter_mut().for_each(|resource| resource.server = server.to_owned());
         lists.prompts.iter_mut().for_each(|prompt| prompt.server = server.to_owned());
         Arc::new(Self {
@@ -74,9 +79,14 @@ impl Offers {
         })
     }
 
-    /// The lists as they are known.
+    /// The lists as they are known, with the skills among the resources.
     pub(crate) fn lists(&self) -> Lists {
-        lock(&self.lists).clone()
+        let mut lists = lock(&self.lists).clone();
+        let listed: BTreeSet<&str> = lists.resources.iter().map(|resource| resource.uri.as_str()).collect();
+        let more = lists.skills.iter().filter(|skill| !listed.contains(skill.uri.as_str()));
+        let more: Vec<McpResourceView> = more.map(|skill| skills::view(&self.server, skill)).collect();
+        lists.resources.extend(more);
+        lists
     }
 
     /// The parts that were left out of them.
@@ -91,11 +101,11 @@ impl Offers {
     }
 
     /// Reads them now, and again each time that `changed` says so, until the connection is dropped. A list that cannot be
-    /// read stays as it was. `can`: whether the server has prompts, and resources.
+    /// read stays as it was. `can`: whether the server has prompts, resources, and skills.
     pub(crate) async fn follow(
         self: Arc<Self>,
         peer: Peer<RoleClient>,
-        can: [bool; 2],
+        can: [bool; 3],
         mut changed: Receiver<()>,
     ) {
         loop {
@@ -123,8 +133,8 @@ impl Offers {
         }
     }
 
-    async fn read(&self, peer: &Peer<RoleClient>, [prompts, resources]: [bool; 2]) {
-        let mut new = self.lists();
+    async fn read(&self, peer: &Peer<RoleClient>, [prompts, resources, skills]: [bool; 3]) {
+        let mut new = lock(&self.lists).clone();
         // A list that the server ended in the middle of says nothing.
         let mut read = false;
         let mut left = LeftOut::default();
@@ -150,6 +160,18 @@ impl Offers {
                     read = true;
                 }
                 Err(why) => left.push(format!("its resources are those of an earlier reading: {why}")),
+            }
+        }
+        if !skills {
+            new.skills.clear();
+        } else {
+            match answered(session::skills(peer)).await {
+                Ok((all, notes)) => {
+                    new.skills = skills::read(&all, &mut left);
+                    notes.into_iter().for_each(|note| left.push(note));
+                    read = true;
+                }
+                Err(why) => left.push(format!("its skills are those of an earlier reading: {why}")),
             }
         }
         *lock(&self.left) = left.sentences();
@@ -261,11 +283,12 @@ fn arguments(prompt: &Value, of: &str, left: &mut LeftOut) -> Vec<McpArgumentVie
 }
 
 /// The first line of a description, without what could act on a terminal.
-fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     first_line(&clean(text.as_bytes()))
 }
 
-fn short(text: &str) -> String {
+/// A name, without what could act on a terminal.
+pub(crate) fn short(text: &str) -> String {
     clean(text.as_bytes()).chars().take(120).collect::<String>().replace('\n', " ").trim().to_owned()
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, GetPromptRequest, GetPromptRequestParams,
     InputRequest, InputRequiredResult, InputResponses, ListPromptsRequest, ListResourcesRequest,
-    ListToolsRequest, PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, ServerResult,
+    ListSkillsRequest, ListToolsRequest, PaginatedRequestParams, ReadResourceRequest,
+    ReadResourceRequestParams, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
 use serde_json::{Map, Value};
@@ -38,6 +39,8 @@ pub enum CallError {
     Interrupted,
     /// The connection ended; a sentence without a full stop.
     Ended(String),
+    /// The request failed on its way, in words that may be the server's. Cleaned; without a full stop.
+    Failed(String),
     /// The person has to log in again; what the server said about it.
     Login(Option<String>),
 }
@@ -45,7 +48,7 @@ pub enum CallError {
 impl std::fmt::Display for CallError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Refused(why) | Self::Ended(why) => f.write_str(why),
+            Self::Refused(why) | Self::Ended(why) | Self::Failed(why) => f.write_str(why),
             Self::Login(_) => f.write_str("the server wants you to log in"),
             Self::TimedOut(seconds) => write!(f, "no answer and no progress for {seconds} s"),
             Self::Interrupted => f.write_str("it was stopped"),
@@ -113,7 +116,7 @@ impl Connection {
             ServiceError::McpError(_) | ServiceError::UnexpectedResponse => {
                 CallError::Refused(of_request(error))
             }
-            _ => CallError::Ended(of_request(error)),
+            _ => CallError::Failed(of_request(error)),
         }
     }
 
@@ -367,4 +370,16 @@ pub(crate) async fn prompts(peer: &Peer<RoleClient>) -> Result<(Vec<Value>, Vec<
         })
     };
     Ok(cut(pages(peer, make, ("prompts", "prompt"), ENTRIES).await?, "prompt"))
+}
+
+/// All skills, at most [`ENTRIES`], and what was left out. No file of one is read.
+pub(crate) async fn skills(peer: &Peer<RoleClient>) -> Result<(Vec<Value>, Vec<String>), ServiceError> {
+    let make = |params| {
+        ClientRequest::ListSkillsRequest(ListSkillsRequest {
+            method: Default::default(),
+            params,
+            extensions: Default::default(),
+        })
+    };
+    Ok(cut(pages(peer, make, ("skills", "skill"), ENTRIES).await?, "skill"))
 }

@@ -47,6 +47,18 @@ pub(crate) fn rig() -> Option<Rig> {
     Some(Rig { hub: Hub::new(config, Vec::new()), bench, script, python })
 }
 
+/// A hub with the one server `remote`.
+pub(crate) fn hub_with(folder: &std::path::Path, server: McpServer) -> Arc<Hub> {
+    let config = HubConfig {
+        root: folder.to_owned(),
+        state: folder.join("state"),
+        vars: ChildEnv::new(Vec::new()),
+        confine: Arc::new(|_, _| None),
+        bounds: Bounds::default(),
+    };
+    Hub::new(config, vec![ServerSettings::new("remote", Origin::User, &server, &|_| None).unwrap()])
+}
+
 impl Hub {
     /// Learns the tools of all servers; why some cannot be used.
     pub(crate) async fn learn_all(&self, cx: Option<&tiller_tool::ToolCx>) -> Vec<(String, crate::Failure)> {

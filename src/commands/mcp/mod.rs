@@ -52,6 +52,14 @@ pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
             };
             done(&hub, logging_in)
         }
+        Mcp::Read { server, uri, command, limits } => {
+            let (hub, server) = find(setup, &named(server, *command), limits)?;
+            let reading = async {
+                let read = hub.read(server.name(), uri).await;
+                say(&printed(&read.map_err(|failure| unusable(server.name(), &failure))?))
+            };
+            done(&hub, reading)
+        }
         Mcp::Call { server, tool, command, arguments, accept_defaults, limits } => {
             let arguments = match serde_json::from_str(arguments) {
                 Ok(Value::Object(arguments)) => arguments,
@@ -71,17 +79,7 @@ pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
                     .call(server.name(), tool, arguments, None)
                     .await
                     .map_err(|why| refused(server.name(), tool, why))?;
-                let mut text = String::new();
-                for part in &result.parts {
-                    match part {
-                        Part::Text { text: more } => text.push_str(&clean::plain_lines(more)),
-                        Part::Image { media_type, data } => {
-                            text.push_str(&format!("[{media_type}, {} bytes of base64]", data.len()))
-                        }
-                    }
-                    text.push('\n');
-                }
-                say(&text)?;
+                say(&printed(&result.parts))?;
                 for note in &result.notes {
                     fail(&Notice::new(NoticeKind::Info, clean::plain(note)));
                 }
@@ -90,6 +88,21 @@ pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
             done(&hub, calling)
         }
     }
+}
+
+/// Parts as they are printed: no picture is.
+fn printed(parts: &[Part]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            Part::Text { text: more } => text.push_str(&clean::plain_lines(more)),
+            Part::Image { media_type, data } => {
+                text.push_str(&format!("[{media_type}, {} bytes of base64]", data.len()))
+            }
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// Runs the work, then ends the servers.
@@ -276,9 +289,13 @@ fn add(setup: &Setup, add: &McpAdd) -> Result<Exit, Notice> {
             if let Some(variable) = &add.client_secret_env {
                 entries.push(("client_secret", json!(format!("${{{variable}}}"))));
             }
+            entries.extend(add.login.table().map(|table| ("login", table)));
+            let server = entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+            complete(&add.name, server.collect()).map_err(wrong)?;
         }
-        [_, ..] if add.client_id.is_some() => {
-            return Err(wrong("--client-id is for a server with an address".into())
+        [_, ..] if add.client_id.is_some() || add.login.kind.is_some() => {
+            let option = if add.client_id.is_some() { "--client-id" } else { "--login" };
+            return Err(wrong(format!("{option} is for a server with an address"))
                 .hint("give a program what it needs with --env"));
         }
         [program, args @ ..] => {
@@ -304,6 +321,14 @@ fn add(setup: &Setup, add: &McpAdd) -> Result<Exit, Notice> {
         set_value(&file, &key, &value, &setup.formats.kinds()).map_err(|e| failed(&e))?;
     }
     say(&format!("Added {}. `tiller mcp test {}` starts it and lists its tools.\n", add.name, add.name))
+}
+
+/// Fails where a part of a login is missing, or is of another kind of login. Variables need not be set yet.
+fn complete(name: &str, server: serde_json::Map<String, Value>) -> Result<(), String> {
+    let server: McpServer = serde_json::from_value(server.into()).map_err(|e| e.to_string())?;
+    // Some value that an address may have, too.
+    let any = |_: &str| Some("https://variable.invalid".to_owned());
+    ServerSettings::new(name, Origin::User, &server, &any).map(|_| ())
 }
 
 fn remove(setup: &Setup, name: &str) -> Result<Exit, Notice> {

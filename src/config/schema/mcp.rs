@@ -27,6 +27,8 @@ pub struct McpServer {
     pub client_id: Option<String>,
     /// The secret that belongs to `client_id`. `${NAME}` as in `args`; it is never shown.
     pub client_secret: Option<String>,
+    /// How to log in without a person: for CI, services, and companies that manage access.
+    pub login: Option<McpLogin>,
     /// Never start it, and offer none of its tools.
     pub disabled: bool,
     /// Seconds to wait for the start, and for the list of its tools.
@@ -53,4 +55,56 @@ pub enum McpTransport {
     Http,
     /// HTTP with server-sent events, as servers spoke it until 2025.
     Sse,
+}
+
+/// A login without a person. Secrets are named, not written here: `${NAME}` is a variable of your environment, and a file is
+/// read at each login.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct McpLogin {
+    /// The identity that logs in: `client`, `workload` or `enterprise`.
+    pub kind: McpLoginKind,
+    /// The only login server that gets the secrets, such as `https://login.example.com`. The one that the MCP server names by
+    /// default.
+    pub issuer: Option<String>,
+    /// Rights to ask for. Those that the server says it wants by default.
+    pub scopes: Vec<String>,
+    /// For `client`: the private key that signs in place of a `client_secret`, as PEM (PKCS #8). `${NAME}` as in `args`.
+    pub key: Option<String>,
+    /// The same, in a file.
+    pub key_file: Option<String>,
+    /// The name that the login server has for that key, where it wants one.
+    pub key_id: Option<String>,
+    /// For `workload`: the token of the platform that Tiller runs on. For `enterprise`: your id token of the company's login.
+    /// `${NAME}` as in `args`.
+    pub token: Option<String>,
+    /// The same, in a file; platforms renew it there.
+    pub token_file: Option<String>,
+    /// For `enterprise`: the company's login.
+    pub company: Option<McpCompany>,
+}
+
+/// The login of a company, which decides who may use a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct McpCompany {
+    /// Its address, such as `https://login.example.com`.
+    pub issuer: String,
+    /// The client id of Tiller there.
+    pub client_id: String,
+    /// The secret of that client, if it has one. `${NAME}` as in `args`.
+    pub client_secret: Option<String>,
+}
+
+/// The identity that logs in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum McpLoginKind {
+    /// Tiller itself, with `client_id` and a secret or a key (client credentials).
+    #[default]
+    Client,
+    /// The machine or job that it runs on, with a token of its platform (workload identity).
+    Workload,
+    /// You, by the id token of your company's login (enterprise-managed authorization).
+    Enterprise,
 }

@@ -26,7 +26,7 @@ pub use embeddings::Embeddings;
 pub use files::{OnSnapshotFailure, Snapshots, Watch};
 pub use hooks::{Hook, HookFormat, Hooks};
 pub use limits::{Agents, Budget, Code, Context, Limits, Reuse};
-pub use mcp::{McpServer, McpTransport};
+pub use mcp::{McpCompany, McpLogin, McpLoginKind, McpServer, McpTransport};
 pub use media::{Media, MediaMixture, MediaServer};
 pub use memory::{LearningsSetting, Memory, MemoryApproval};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};

@@ -1,6 +1,7 @@
 //! Streamable HTTP.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
@@ -9,10 +10,11 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
+use super::client::Client;
 use super::{Connection, NoConnection, words};
 use crate::bounds::{MESSAGE, Tail};
 use crate::handler::Handler;
-use crate::oauth;
+use crate::oauth::{self, Tokens};
 
 /// Time limit of a connection.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -24,6 +26,7 @@ pub(super) struct Address<'a> {
     pub(super) url: &'a str,
     pub(super) headers: &'a [(String, String)],
     pub(super) client: Option<&'a crate::settings::LoginClient>,
+    pub(super) grant: Option<&'a crate::settings::Grant>,
     /// The folder with tokens.
     pub(super) state: &'a std::path::Path,
 }
@@ -41,19 +44,25 @@ pub(super) async fn connect(
         .max_error_response_size(ERROR);
     let (calls, changed) = (handler.calls.clone(), handler.changed.clone());
     let own = address.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-    let manager = if own {
+    let tokens = address.grant.map(|grant| Tokens::new(address.state, address.url, address.client, grant));
+    if let Some(tokens) = &tokens {
+        // A login that fails is not tried again with each request of the start.
+        tokens.token(None).await.map_err(NoConnection::of_server)?;
+    }
+    let manager = if own || tokens.is_some() {
         None
     } else {
-        oauth::manager(address.state, address.url, address.client).await.map_err(NoConnection::new)?
+        oauth::manager(address.state, address.url, address.client).await.map_err(NoConnection::of_server)?
     };
     let served = match manager {
         Some(manager) => {
-            let client = AuthClient::new(client, manager);
+            let client = Client { inner: AuthClient::new(client, manager), tokens: None };
             handler
                 .serve_with_lifecycle(StreamableHttpClientTransport::with_client(client, config), mode)
                 .await
         }
         None => {
+            let client = Client { inner: client, tokens: tokens.map(Arc::new) };
             handler
                 .serve_with_lifecycle(StreamableHttpClientTransport::with_client(client, config), mode)
                 .await

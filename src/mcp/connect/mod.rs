@@ -1,5 +1,6 @@
 //! Connections: each is a peer of the SDK, and what has to end with it.
 
+mod client;
 mod http;
 mod sse;
 mod stdio;
@@ -53,11 +54,25 @@ pub(crate) struct NoConnection {
     pub(crate) challenge: Option<String>,
     /// It ended or failed while it was asked which revision it speaks.
     pub(crate) probe: bool,
+    /// The part of `why` that may be words of the server.
+    pub(crate) theirs: Option<String>,
 }
 
 impl NoConnection {
     fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), tail: String::new(), login: false, challenge: None, probe: false }
+        Self {
+            why: why.into(),
+            tail: String::new(),
+            login: false,
+            challenge: None,
+            probe: false,
+            theirs: None,
+        }
+    }
+
+    /// For a reason in which words of the server may be.
+    fn of_server(why: String) -> Self {
+        Self { theirs: Some(why.clone()), ..Self::new(why) }
     }
 }
 
@@ -103,6 +118,11 @@ impl Connection {
         [can.tools.is_some(), can.prompts.is_some(), can.resources.is_some()]
     }
 
+    /// Returns true if it says that some of its resources are skills.
+    pub(crate) fn has_skills(&self) -> bool {
+        self.peer().peer_info().is_some_and(|info| info.capabilities.supports_skills())
+    }
+
     /// Ends it. A program has [`GRACE`] to end by itself.
     pub(crate) async fn end(mut self) {
         // The program sees the end of its input.
@@ -145,9 +165,9 @@ pub(crate) async fn connect(
             Transport::Http { url, headers, kind: Some(McpTransport::Sse), .. } => {
                 sse::connect(url, headers, handler).await
             }
-            Transport::Http { url, headers, kind, client } => {
-                let client = client.as_ref();
-                let address = http::Address { url, headers, client, state: &environment.state };
+            Transport::Http { url, headers, kind, client, grant } => {
+                let (client, grant) = (client.as_ref(), grant.as_ref());
+                let address = http::Address { url, headers, client, grant, state: &environment.state };
                 let mut made = http::connect(&address, handler.clone(), mode(revision)).await;
                 // Some servers answer a request that they do not know with an empty result.
                 if made.as_ref().is_err_and(|failed| failed.probe && !failed.login)
@@ -156,7 +176,7 @@ pub(crate) async fn connect(
                     made = http::connect(&address, handler.clone(), ClientLifecycleMode::Initialize).await;
                 }
                 match made {
-                    Err(failed) if kind.is_none() && !failed.login => {
+                    Err(failed) if kind.is_none() && !failed.login && grant.is_none() => {
                         match sse::connect(url, headers, handler).await {
                             Err(_) => Err(failed),
                             connected => connected,
@@ -251,11 +271,10 @@ fn words(error: &ClientInitializeError) -> NoConnection {
             | ClientInitializeError::ExpectedInitResult(_)
     );
     NoConnection {
-        why: of_start(error),
-        tail: String::new(),
         login: error.is_authorization_required() || challenge.is_some(),
         challenge,
         probe,
+        ..NoConnection::of_server(of_start(error))
     }
 }
 

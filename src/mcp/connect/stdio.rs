@@ -77,7 +77,8 @@ pub(super) async fn connect(
             if failed.probe
                 && let Ok(exit) = tokio::time::timeout(super::GRACE, hosted.ended()).await
             {
-                failed.why = format!("it ended with exit code {} before it answered", exit.code);
+                (failed.why, failed.theirs) =
+                    (format!("it ended with exit code {} before it answered", exit.code), None);
             }
             // They may still be on their way. Something that it started may hold the pipe.
             if hosted.exited().is_some() {
@@ -85,7 +86,7 @@ pub(super) async fn connect(
             }
             // One that was ended for what it did would do it again.
             if let Some(ended) = tail.closed().or_else(|| hosted.excess()) {
-                (failed.why, failed.probe) = (ended, false);
+                (failed.why, failed.theirs, failed.probe) = (ended, None, false);
             }
             failed.tail = tail.text();
             Err(failed)

@@ -460,28 +460,46 @@ impl Server {
         }
         let login = format!("`tiller mcp login {}`", self.name());
         let rights = line(&wanted.join(" "), 200);
-        let why = match (wanted.is_empty(), asked) {
-            (true, _) => format!("it wants you to log in: {login}"),
-            (false, false) => {
+        let theirs = Some(rights.clone()).filter(|rights| !rights.is_empty());
+        let alone = matches!(&self.settings.transport, Transport::Http { grant: Some(_), .. });
+        let why = match (wanted.is_empty(), alone, asked) {
+            (true, false, _) => format!("it wants you to log in: {login}"),
+            (true, true, _) => format!(
+                "it refuses the token of its login, and another one too: its operator has to let it in, or [mcp.{0}.login] is \
+                 of another server; {login} tries it again",
+                self.name()
+            ),
+            (false, true, _) => format!(
+                "it wants more rights than its login has ({rights}): add them to scopes in [mcp.{0}.login]",
+                self.name()
+            ),
+            (false, false, false) => {
                 format!(
                     "it wants more rights than you logged in with ({rights}): {login} asks for them and for those you have"
                 )
             }
-            (false, true) => format!(
+            (false, false, true) => format!(
                 "it still wants rights that your last login asked for ({rights}): its operator has to grant them; after that, {login}"
             ),
         };
-        Failure { login: true, ..Failure::new(why) }
+        Failure { login: true, theirs, ..Failure::new(why) }
     }
 
-    /// Lets the person log in at the server. `show` gets the address of the page to open.
+    /// Lets the person log in at the server. `show` gets the address of the page to open. A login that needs no person is made
+    /// anew, and shows none.
     ///
     /// # Errors
     /// Why there is no login; a sentence without a full stop.
     pub async fn log_in(&self, show: &(dyn Fn(&str) + Send + Sync)) -> Result<(), String> {
-        let Transport::Http { url, client, .. } = &self.settings.transport else {
+        let Transport::Http { url, client, grant, .. } = &self.settings.transport else {
             return Err("it is a program of this machine, which needs no login".into());
         };
+        if let Some(grant) = grant {
+            let folder = (self.environment)(&self.settings, ServerRights::Write).state;
+            crate::oauth::Tokens::new(&folder, url, client.as_ref(), grant).renew().await?;
+            self.reset().await;
+            return Ok(());
+        }
         let (challenge, before, logins) = {
             let known = &lock(&self.state).known;
             (known.challenge.clone(), known.scopes.clone(), known.logins)

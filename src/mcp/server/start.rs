@@ -70,20 +70,21 @@ impl Server {
                 };
                 if read.is_ok() {
                     let [_, prompts, resources] = connection.offers();
+                    let can = [prompts, resources, connection.has_skills()];
                     let (offers, peer) = (Arc::clone(&self.offers), connection.peer().clone());
                     // It ends with the connection.
-                    tokio::spawn(offers.follow(peer, [prompts, resources], lists));
+                    tokio::spawn(offers.follow(peer, can, lists));
                 }
                 read.map(|()| connection)
             }
             Err(NoConnection { tail, login: true, challenge, .. }) => {
                 Err(Failure { tail, ..self.logged_out(challenge, None) })
             }
-            Err(NoConnection { mut why, tail, .. }) => {
+            Err(NoConnection { mut why, tail, theirs, .. }) => {
                 if rights == ServerRights::Read && environment.confined.is_some() {
                     why.push_str(LISTED);
                 }
-                Err(Failure { tail, ..Failure::new(why) })
+                Err(Failure { tail, theirs, ..Failure::new(why) })
             }
         };
         let mut state = lock(&self.state);
@@ -143,8 +144,8 @@ impl Server {
             }
             Ok(Err(CallError::Login(challenge))) => return Err(self.logged_out(challenge, None)),
             Ok(Err(error)) => {
-                let why = format!("its tools cannot be listed: {error}");
-                return Err(Failure { tail: connection.tail.text(), ..Failure::new(why) });
+                let failure = Failure::of_server("its tools cannot be listed: ", error);
+                return Err(Failure { tail: connection.tail.text(), ..failure });
             }
             Ok(Ok(tools)) => tools,
         };

@@ -84,9 +84,13 @@ fn refused(server: &str, tool: &str, why: NoResult) -> ToolError {
         NoResult::Failed(CallError::TimedOut(seconds)) => ToolError::TimedOut(format!(
             "{server}: no answer and no progress for {seconds} s; the call was cancelled"
         )),
-        NoResult::Failed(CallError::Refused(why)) => {
-            let why = framed(format_args!("the MCP server {server}"), &why, "");
-            ToolError::Tell(format!("{server} refused the call\n{}", why.trim_end()))
+        NoResult::Failed(ref error @ (CallError::Refused(ref why) | CallError::Failed(ref why))) => {
+            let what = match error {
+                CallError::Refused(_) => "refused the call",
+                _ => "did not answer the call: it failed on its way",
+            };
+            let why = framed(format_args!("the MCP server {server}"), why, "");
+            ToolError::Tell(format!("{server} {what}\n{}", why.trim_end()))
         }
         NoResult::Failed(error) => ToolError::Tell(format!("{server}: {error}")),
     }

@@ -8,6 +8,7 @@ mod crew;
 mod guard;
 mod mcp;
 mod mcp_contents;
+mod mcp_login;
 mod serve;
 mod trusted;
 

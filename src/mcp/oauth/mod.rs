@@ -1,4 +1,15 @@
-//! OAuth for servers at an address: tokens in a file that parallel sessions share, refreshed by the SDK, and the login.
+//! OAuth for servers at an address: tokens in a file that parallel sessions share, and the logins.
+//!
+//! | file | its job |
+//! | --- | --- |
+//! | here | the login of a person with a browser; its tokens are refreshed by the SDK |
+//! | `grant` | logins without a person |
+//! | `sign` | private keys that sign for a client |
+//! | `discover` | what a server says about its login |
+
+mod discover;
+mod grant;
+mod sign;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,11 +19,13 @@ use crate::read::words::of_login;
 use crate::settings::LoginClient;
 use async_trait::async_trait;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, CredentialRefreshGuard, CredentialStore,
-    OAuthClientConfig, OAuthState, StoredCredentials,
+    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialRefreshGuard,
+    CredentialStore, OAuthClientConfig, StoredCredentials,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+
+pub(crate) use grant::Tokens;
 
 /// Time in which a person has to log in.
 const LOGIN: Duration = Duration::from_secs(300);
@@ -107,6 +120,7 @@ pub(crate) async fn manager(
     }
     let mut manager = AuthorizationManager::new(url).await.map_err(words)?;
     manager.set_credential_store(tokens);
+    manager.set_metadata(discover::metadata(&manager, url, None).await.map_err(words)?.0);
     let found = manager.initialize_from_store().await.map_err(words)?;
     if let Some(client) = client.filter(|_| found) {
         let stored = TokenFile::new(folder, url).load().await.map_err(words)?;
@@ -194,7 +208,6 @@ pub(crate) async fn log_in(
     let redirect = format!("http://127.0.0.1:{port}{PATH}");
     let mut manager = AuthorizationManager::new(url).await.map_err(words)?;
     manager.set_credential_store(TokenFile::new(folder, url));
-    let mut state = OAuthState::Unauthorized(manager);
     let mut request =
         AuthorizationRequest::new(redirect).with_client_name("Tiller").with_initial_scope_selection();
     if let Some(challenge) = challenge {
@@ -208,8 +221,9 @@ pub(crate) async fn log_in(
         request.client_id = Some(client.id.clone());
         request.client_secret = client.secret.clone();
     }
-    state.start_authorization(request).await.map_err(words)?;
-    let OAuthState::Session(session) = &state else { return Err("the login did not begin".into()) };
+    let (metadata, _) = discover::metadata(&manager, url, challenge).await.map_err(words)?;
+    manager.set_metadata(metadata);
+    let session = AuthorizationSession::new(manager, request).await.map_err(|(_, e)| words(e))?;
     let page = session.get_authorization_url();
     if !(page.starts_with("https://")
         || page.starts_with("http://127.0.0.1")
@@ -262,6 +276,11 @@ async fn path_of(stream: &mut TcpStream) -> Option<String> {
     let path = line.strip_prefix("GET ")?.split(' ').next()?.to_owned();
     path.starts_with('/').then_some(path)
 }
+
+#[cfg(test)]
+mod grant_tests;
+#[cfg(test)]
+mod login_tests;
 
 #[cfg(test)]
 mod tests {

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
 use tiller_config::{McpServer, McpTransport};
 
-use crate::read::parts::kind;
-use crate::read::words::line;
+mod login;
+mod project;
+
+pub(crate) use login::{Grant, GrantKind, LoginClient, Proof};
+pub use project::project_servers;
 
 /// Default time limit of a start.
 const START: Duration = Duration::from_secs(30);
@@ -81,21 +83,9 @@ pub enum Transport {
         headers: Vec<(String, String)>,
         kind: Option<McpTransport>,
         client: Option<LoginClient>,
+        /// `None`: a person logs in, where the server wants it.
+        grant: Option<Grant>,
     },
-}
-
-/// What a server's operator gave the user to log in with.
-#[derive(Clone, PartialEq, Eq)]
-pub struct LoginClient {
-    pub id: String,
-    /// Never shown.
-    pub secret: Option<String>,
-}
-
-impl fmt::Debug for LoginClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoginClient").field("id", &self.id).finish_non_exhaustive()
-    }
 }
 
 /// One server, ready to be reached.
@@ -158,6 +148,9 @@ impl ServerSettings {
             (Some(_), None) if server.client_id.is_some() => {
                 return Err("it has a client_id, which only a server with a url can use".into());
             }
+            (Some(_), None) if server.login.is_some() => {
+                return Err("it has a login, which only a server with a url can use".into());
+            }
             (None, None) => return Err("it has neither a command nor a url".into()),
             (Some(command), None) => Transport::Stdio {
                 command: text(command)?,
@@ -177,7 +170,14 @@ impl ServerSettings {
                     (None, Some(_)) => return Err("it has a client_secret and no client_id".into()),
                     (None, None) => None,
                 };
-                Transport::Http { url, headers: pairs(&server.headers)?, kind: server.transport, client }
+                if server.login.is_some() && origin != Origin::User {
+                    return Err("its login works only from your config.toml: it would send secrets of this machine to \
+                                the address"
+                        .into());
+                }
+                let grant = login::grant(server, client.as_ref(), &text, &|path| home(path, lookup))?;
+                let headers = pairs(&server.headers)?;
+                Transport::Http { url, headers, kind: server.transport, client, grant }
             }
         };
         let seconds =
@@ -222,7 +222,7 @@ impl ServerSettings {
     /// secret of a login. Of a client of `tiller acp` every header counts, since its server is not the user's own.
     pub fn secrets(&self) -> Vec<String> {
         match &self.transport {
-            Transport::Http { headers, client, .. } => {
+            Transport::Http { headers, client, grant, .. } => {
                 let all = self.origin == Origin::Client;
                 let secret = headers.iter().filter(|(name, _)| all || names_secret(name));
                 let mut found: Vec<String> = Vec::new();
@@ -232,6 +232,7 @@ impl ServerSettings {
                     found.push(value.clone());
                 }
                 found.extend(client.as_ref().and_then(|client| client.secret.clone()));
+                found.extend(grant.iter().flat_map(Grant::secrets));
                 found
             }
             Transport::Stdio { env, .. } => {
@@ -291,6 +292,9 @@ fn hash(server: &McpServer) -> String {
     if let (Some(id), Some(list)) = (&server.client_id, counted.as_array_mut()) {
         list.push(serde_json::json!([id, server.client_secret]));
     }
+    if let (Some(login), Some(list)) = (&server.login, counted.as_array_mut()) {
+        list.push(serde_json::json!(login));
+    }
     blake3::hash(counted.to_string().as_bytes()).to_hex().to_string()
 }
 
@@ -299,6 +303,7 @@ pub fn variables(server: &McpServer) -> Vec<String> {
     let single = [&server.command, &server.folder, &server.url, &server.client_id, &server.client_secret];
     let texts = single.into_iter().flatten().chain(&server.args);
     let texts = texts.chain(server.env.values()).chain(server.headers.values());
+    let texts = texts.chain(server.login.iter().flat_map(login::texts));
     let named = |text: &String| -> Vec<String> {
         let pieces = text.split("${").skip(1).filter_map(|piece| piece.split_once('}'));
         pieces.map(|(inner, _)| inner.split(":-").next().unwrap_or_default().to_owned()).collect()
@@ -329,117 +334,6 @@ fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String,
     }
     out.push_str(rest);
     Ok(out)
-}
-
-/// One server of it. Members that others use are ignored.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ProjectServer {
-    command: Option<String>,
-    args: Vec<String>,
-    env: BTreeMap<String, String>,
-    cwd: Option<String>,
-    url: Option<String>,
-    headers: BTreeMap<String, String>,
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    disabled: bool,
-}
-
-/// The servers of a project's `.mcp.json`, and what is wrong in it. A server of a repository can neither leave the sandbox
-/// nor name domains; `lookup` must find variables without secrets only.
-pub fn project_servers(
-    bytes: &[u8],
-    lookup: &dyn Fn(&str) -> Option<String>,
-) -> (Vec<ServerSettings>, Vec<String>) {
-    let mut file: serde_json::Value = match json_of(bytes) {
-        Ok(file) => file,
-        Err(e) => {
-            return (Vec::new(), vec![format!(".mcp.json, line {}: {}", e.line(), not_json(bytes, &e))]);
-        }
-    };
-    let (mut servers, mut problems) = (Vec::new(), Vec::new());
-    let named =
-        ["mcpServers", "servers"].iter().find_map(|key| file.get_mut(*key).map(serde_json::Value::take));
-    let named = match named {
-        Some(serde_json::Value::Object(named)) => named,
-        Some(_) => {
-            return (servers, vec![".mcp.json: its mcpServers is no object, { \"NAME\": { ... } }".into()]);
-        }
-        None if file.is_object() => return (servers, problems),
-        None => return (servers, vec![".mcp.json: it is no object with mcpServers in it".into()]),
-    };
-    if named.len() > MOST {
-        problems
-            .push(format!(".mcp.json: it names {} servers, and only the first {MOST} are used", named.len()));
-    }
-    for (name, server) in named.into_iter().take(MOST) {
-        let read = match server.is_object() {
-            true => serde_json::from_value(server).map_err(|why| why.to_string()),
-            // A list would be read as the members in their order, which a check of the folder's trust does not see.
-            false => Err(format!("it is {}, and no object", kind(&server))),
-        };
-        let server: ProjectServer = match read {
-            Ok(server) => server,
-            Err(why) => {
-                problems.push(format!(
-                    ".mcp.json, server '{}': {}",
-                    line(&name, 64),
-                    line(&format!("it cannot be read: {why}"), 200)
-                ));
-                continue;
-            }
-        };
-        let server = McpServer {
-            transport: match server.kind.as_deref() {
-                Some("sse") => Some(McpTransport::Sse),
-                Some("http" | "streamable-http" | "streamable_http") => Some(McpTransport::Http),
-                _ => None,
-            },
-            command: server.command.filter(|_| server.url.is_none()),
-            args: server.args,
-            env: server.env,
-            folder: server.cwd,
-            url: server.url,
-            headers: server.headers,
-            disabled: server.disabled,
-            ..McpServer::default()
-        };
-        match ServerSettings::new(&name, Origin::Project, &server, lookup) {
-            Ok(settings) => servers.push(settings),
-            Err(why) => problems.push(format!(".mcp.json, server '{}': {why}", line(&name, 64))),
-        }
-    }
-    (servers, problems)
-}
-
-/// JSON of a file that others write; some editors begin it with a mark of its encoding.
-fn json_of(bytes: &[u8]) -> serde_json::Result<serde_json::Value> {
-    serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
-}
-
-/// Why a file is no JSON.
-fn not_json(bytes: &[u8], error: &serde_json::Error) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let at = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
-    let before = text.lines().take(error.line().saturating_sub(1)).filter(|l| !l.trim().is_empty()).last();
-    let is_comment = |line: &str| ["//", "/*", "#"].iter().any(|mark| line.trim_start().starts_with(mark));
-    let comma = |line: &str| line.trim_end().ends_with(',');
-    let closes = at.trim_start().starts_with(['}', ']']);
-    match () {
-        () if is_comment(at) => "it has a comment, which JSON does not; take it out".into(),
-        () if at.contains(" //") || at.contains(" /*") => {
-            "it has a comment, which JSON does not; take it out".into()
-        }
-        () if closes && before.is_some_and(comma) => {
-            "the line before ends with a comma, which JSON does not have before a closing bracket".into()
-        }
-        () if at.contains(",}") || at.contains(",]") || at.contains(", }") || at.contains(", ]") => {
-            "a comma stands before a closing bracket, which JSON does not have".into()
-        }
-        () if std::str::from_utf8(bytes).is_err() => "it is not in UTF-8".into(),
-        () => line(&format!("it is no JSON: {error}"), 200),
-    }
 }
 
 #[cfg(test)]
@@ -504,81 +398,6 @@ mod tests {
             ..McpServer::default()
         };
         assert_eq!(variables(&server), ["A", "TOKEN", "URL"]);
-    }
-
-    #[test]
-    fn a_project_names_programs_and_addresses_and_nothing_that_loosens_the_sandbox() {
-        let file = br#"{"mcpServers": {
-            "a": {"command": "npx", "args": ["-y", "x"], "env": {"K": "${SET}"}, "unconfined": true, "network": ["*"]},
-            "b": {"type": "sse", "url": "https://x.example/sse", "headers": {"H": "1"}},
-            "c": {"command": "x", "args": ["${SECRET_KEY}"]},
-            "d": {},
-            "e__f": {"command": "x"},
-            "g": {"url": "file:///etc"}
-        }}"#;
-        let (servers, problems) = project_servers(file, &lookup);
-        let words: Vec<String> =
-            servers.iter().map(|s| format!("{} {}: {}", s.transport_word(), s.name, s.words())).collect();
-        assert_eq!(words, ["stdio a: npx -y x", "sse b: https://x.example/sse"]);
-        assert!(servers.iter().all(|s| !s.unconfined && s.network.is_empty() && s.origin == Origin::Project));
-        assert_eq!(servers[0].given(), ["K"]);
-        assert_eq!(problems.len(), 4, "{problems:?}");
-        let (none, problems) = project_servers(b"{\n]", &lookup);
-        assert!(none.is_empty() && problems[0].contains("line 2"), "{problems:?}");
-    }
-
-    /// Files as editors and people write them: each fault is said with its line, or costs the one server that has it.
-    #[test]
-    fn a_file_of_others_is_read_as_far_as_it_can_be() {
-        const GOOD: &str = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}";
-        for file in [
-            GOOD.to_owned(),
-            format!("\u{feff}{GOOD}"),
-            format!("\r\n{GOOD}\r\n"),
-            GOOD.replace("mcpServers", "servers"),
-        ] {
-            let (servers, problems) = project_servers(file.as_bytes(), &lookup);
-            assert!(servers.len() == 1 && problems.is_empty(), "{file:?}: {problems:?}");
-        }
-        for (file, number, why) in [
-            ("{\n// mine\n\"mcpServers\": {}}", 2, "a comment"),
-            ("{\"mcpServers\": {\n  \"a\": {\"command\": \"x\"} // mine\n}}", 2, "a comment"),
-            ("{\"mcpServers\": {\n/* mine */}}", 2, "a comment"),
-            ("{\"mcpServers\": {\n  \"a\": {\"command\": \"x\"},\n}}", 3, "comma"),
-            ("{\"mcpServers\": {\n\n \"a\": {\"args\": [\"x\", ]}}}", 3, "comma"),
-            ("\u{feff}{\n\n// a\n}", 3, "a comment"),
-            ("{\n\"a\" 1}", 2, "no JSON"),
-            ("", 1, "no JSON"),
-        ] {
-            let (servers, problems) = project_servers(file.as_bytes(), &lookup);
-            assert!(servers.is_empty() && problems.len() == 1, "{file:?}: {problems:?}");
-            let begin = format!(".mcp.json, line {number}: ");
-            assert!(problems[0].starts_with(&begin) || file.is_empty(), "{file:?}: {problems:?}");
-            assert!(problems[0].contains(why), "{file:?}: {problems:?}");
-        }
-        for odd in [
-            "7",
-            "null",
-            "\"x\"",
-            "{\"command\": 7}",
-            "{\"args\": \"x\"}",
-            "{\"command\":\"x\",\"env\":{\"A\":1}}",
-            "[\"python3\", [\"x.py\"]]",
-        ] {
-            let file = format!(
-                "{{\"mcpServers\": {{\"a\": {{\"command\": \"x\"}}, \"odd\": {odd}, \"z\": {{\"command\": \"y\"}}}}}}"
-            );
-            let (servers, problems) = project_servers(file.as_bytes(), &lookup);
-            assert!(servers.len() == 2 && problems.len() == 1, "{odd}: {problems:?}");
-            assert!(problems[0].contains("server 'odd'") && !problems[0].contains("::"), "{problems:?}");
-        }
-        for none in ["[]", "7", "{\"mcpServers\": []}"] {
-            assert_eq!(project_servers(none.as_bytes(), &lookup).1.len(), 1, "{none}");
-        }
-        let many: Vec<String> = (0..60).map(|n| format!("\"s{n}\": {{\"command\": \"x\"}}")).collect();
-        let (servers, problems) =
-            project_servers(format!("{{\"mcpServers\": {{{}}}}}", many.join(",")).as_bytes(), &lookup);
-        assert!(servers.len() == MOST && problems[0].contains("60 servers"), "{problems:?}");
     }
 
     #[test]

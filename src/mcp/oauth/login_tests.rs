@@ -9,11 +9,9 @@ use tiller_config::McpServer;
 use tiller_protocol::lock;
 use tiller_protocol::mcp::McpState;
 use tiller_testkit::{Recorded, Reply, ScriptServer};
-use tiller_tool::ChildEnv;
-use tiller_tool::shell::Bounds;
 
-use crate::hub::{Hub, HubConfig, NoResult};
-use crate::settings::{Origin, ServerSettings};
+use crate::hub::{Hub, NoResult};
+use crate::testing::hub_with;
 
 /// What the server has given out.
 #[derive(Default)]
@@ -30,7 +28,7 @@ struct Issued {
     wants_more: bool,
 }
 
-fn parameter(text: &str, name: &str) -> String {
+pub(super) fn parameter(text: &str, name: &str) -> String {
     let value =
         text.split(['?', '&']).find_map(|pair| pair.strip_prefix(&format!("{name}="))).unwrap_or_default();
     let mut out = Vec::new();
@@ -106,7 +104,7 @@ fn answer(request: &Recorded, issued: &Mutex<Issued>) -> Reply {
 }
 
 /// The protocol itself.
-fn speak(message: &Value, wants_more: bool, metadata: &str) -> Reply {
+pub(super) fn speak(message: &Value, wants_more: bool, metadata: &str) -> Reply {
     let result = match message["method"].as_str().unwrap_or_default() {
         "initialize" => json!({
             "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}
@@ -131,7 +129,7 @@ fn speak(message: &Value, wants_more: bool, metadata: &str) -> Reply {
 }
 
 /// What a browser does with the server's page: it comes back with a code.
-fn browse(page: &str) {
+pub(super) fn browse(page: &str) {
     let known = ["client_id=client-1", "client_id=https%3A%2F%2Fclient.example%2F"];
     assert!(
         page.contains("code_challenge_method=S256") && known.iter().any(|id| page.contains(id)),
@@ -161,20 +159,9 @@ fn hub(folder: &std::path::Path, url: &str) -> Arc<Hub> {
     hub_with(folder, McpServer { url: Some(format!("{url}/mcp")), ..McpServer::default() })
 }
 
-fn hub_with(folder: &std::path::Path, server: McpServer) -> Arc<Hub> {
-    let config = HubConfig {
-        root: folder.to_owned(),
-        state: folder.join("state"),
-        vars: ChildEnv::new(Vec::new()),
-        confine: Arc::new(|_, _| None),
-        bounds: Bounds::default(),
-    };
-    Hub::new(config, vec![ServerSettings::new("remote", Origin::User, &server, &|_| None).unwrap()])
-}
-
 /// True when logins go through a proxy, with words: the SDK has clients of its own for them, which use the system's proxy for
 /// this machine too.
-fn proxied() -> bool {
+pub(super) fn proxied() -> bool {
     let set = |names: [&str; 2]| {
         names.into_iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
     };

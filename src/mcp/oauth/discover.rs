@@ -1,0 +1,115 @@
+//! The metadata of a server's login. The library finds them as the revisions since 2025-06-18 say; here is what servers of
+//! the revision before did.
+
+use reqwest::Url;
+use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadata};
+
+/// Time limit of a request.
+const ANSWER: std::time::Duration = std::time::Duration::from_secs(30);
+/// Maximum bytes of metadata.
+const BYTES: usize = 256 << 10;
+
+/// The metadata of a server's login, and whether it publishes them: else they are the addresses that a server of revision
+/// 2025-03-26 has without a word.
+///
+/// # Errors
+/// When they cannot be read, or must not be used.
+pub(super) async fn metadata(
+    manager: &AuthorizationManager,
+    url: &str,
+    challenge: Option<&str>,
+) -> Result<(AuthorizationMetadata, bool), AuthError> {
+    match manager.resolve_metadata_from_challenge(challenge).await {
+        Ok(found) => Ok((found.metadata, found.source.is_discovered())),
+        Err(error @ AuthError::AuthorizationServerMismatch { .. }) => {
+            let named = challenge.is_some_and(|challenge| challenge.contains("resource_metadata"));
+            let own = if named { None } else { of_one_host(url).await };
+            own.map(|metadata| (metadata, true)).ok_or(error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The metadata of a server of revision 2025-03-26, which is its own login server and may name itself by a path (`/oauth`) while
+/// its metadata stand at the root. The newer rule, that the name leads to the metadata, keeps one login server from speaking
+/// for another one; here all is of the one host that the person named: the issuer and each address are its own, and it
+/// describes itself as no protected resource of another server. `None`: it is none of these.
+async fn of_one_host(url: &str) -> Option<AuthorizationMetadata> {
+    let url = Url::parse(url).ok()?;
+    let client = tiller_http::client(&url, ANSWER).ok()?;
+    let at = |path: &str| {
+        let mut at = url.clone();
+        at.set_query(None);
+        at.set_fragment(None);
+        at.set_path(path);
+        at
+    };
+    let own = format!("/.well-known/oauth-protected-resource{}", url.path().trim_end_matches('/'));
+    for newer in [own.as_str(), "/.well-known/oauth-protected-resource"] {
+        // Only a clear no is one.
+        if client.get(at(newer)).timeout(ANSWER).send().await.ok()?.status().as_u16() != 404 {
+            return None;
+        }
+    }
+    let mut response =
+        client.get(at("/.well-known/oauth-authorization-server")).timeout(ANSWER).send().await.ok()?;
+    if !response.status().is_success() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    while let Some(piece) = response.chunk().await.ok()? {
+        bytes.extend_from_slice(&piece);
+        if bytes.len() > BYTES {
+            return None;
+        }
+    }
+    let metadata: AuthorizationMetadata = serde_json::from_slice(&bytes).ok()?;
+    is_of_one_host(&url, &metadata).then_some(metadata)
+}
+
+/// True if the issuer and each address are of the server's own origin.
+fn is_of_one_host(url: &Url, metadata: &AuthorizationMetadata) -> bool {
+    let mut all = vec![metadata.authorization_endpoint.as_str(), metadata.token_endpoint.as_str()];
+    all.extend(metadata.registration_endpoint.as_deref());
+    let Some(issuer) = metadata.issuer.as_deref() else { return false };
+    all.push(issuer);
+    all.iter().all(|at| Url::parse(at).is_ok_and(|at| at.origin() == url.origin() && at.origin().is_tuple()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_metadata_whose_every_address_is_of_the_server_itself_may_name_it_by_a_path() {
+        let url = Url::parse("https://a.example/mcp").unwrap();
+        let ask = |change: serde_json::Value| {
+            let mut whole = json!({
+                "issuer": "https://a.example/oauth", "authorization_endpoint": "https://a.example/oauth/authorize",
+                "token_endpoint": "https://a.example/oauth/token", "registration_endpoint": "https://a.example/oauth/register"
+            });
+            for (key, value) in change.as_object().unwrap() {
+                whole[key] = value.clone();
+            }
+            is_of_one_host(&url, &serde_json::from_value(whole).unwrap())
+        };
+        assert!(ask(json!({})));
+        assert!(ask(json!({"registration_endpoint": null})));
+        for (key, value) in [
+            ("issuer", json!("https://attacker.example.com")),
+            ("issuer", json!("http://a.example/oauth")),
+            ("issuer", json!("https://a.example:8443/oauth")),
+            ("issuer", json!("https://a.example.evil/oauth")),
+            ("issuer", json!("a.example")),
+            ("issuer", json!(null)),
+            ("authorization_endpoint", json!("https://b.example/authorize")),
+            ("token_endpoint", json!("https://b.example/token")),
+            ("token_endpoint", json!("javascript:1")),
+            ("registration_endpoint", json!("https://b.example/register")),
+        ] {
+            assert!(!ask(json!({key: value})), "{key}: {value}");
+        }
+    }
+}
