@@ -69,7 +69,7 @@ pub(crate) fn content(p: &PermissionAsk, e: Elsewhere<'_>, colours: &mut impl Hi
 /// One of the calls that the answer is for: its difference, or its exact text with what an eye would miss in it.
 pub(super) fn asked_call(call: &AskedCall, ascii: bool, colours: &mut impl Highlight) -> DiffText {
     if call.diff {
-        return difference(&call.detail, "", ascii, colours);
+        return difference(&call.detail, &call.title, ascii, colours);
     }
     let mut text = DiffText::default();
     foreign(&call.detail, Role::Text).into_iter().for_each(|l| text.push(l));
@@ -84,11 +84,33 @@ fn foreign(text: &str, role: Role) -> Vec<Line> {
     text.split('\n').map(|l| Line::strict(l, Look::of(role), Wrap::Hard)).collect()
 }
 
+/// The part of an effect that the verb, the target and the reason do not say already; empty: none.
+fn beside_target<'e>(p: &PermissionAsk, effect: &'e str) -> &'e str {
+    if matches!(p.verb, ToolVerb::Shell | ToolVerb::Script) {
+        return effect;
+    }
+    let targets = || p.shown.split('\n');
+    let done = effect.strip_prefix("writes ").or_else(|| effect.strip_prefix("changes ")).unwrap_or(effect);
+    if effect == p.shown || targets().any(|target| target == done) {
+        return "";
+    }
+    let why = targets().find_map(|target| done.strip_prefix(target)?.strip_prefix(": "));
+    let what = targets().find_map(|target| effect.strip_suffix(target)?.strip_suffix(": "));
+    match why.filter(|_| done != effect) {
+        Some(why) if why == p.rule.text() => "",
+        Some(why) => why,
+        None => what.unwrap_or(effect),
+    }
+}
+
 /// One paragraph: effects of the call besides those that its difference shows, why it is asked, and where it runs.
 fn reasons(p: &PermissionAsk) -> Line {
-    let shown = [format!("writes {}", p.shown), format!("changes {}", p.shown)];
-    let new = |e: &&String| p.diff.is_none() || !shown.contains(e);
-    let effects: Vec<&str> = p.effects.iter().filter(new).map(String::as_str).collect();
+    let mut effects: Vec<&str> = Vec::new();
+    for effect in p.effects.iter().map(|effect| beside_target(p, effect)) {
+        if !effect.is_empty() && !effects.contains(&effect) {
+            effects.push(effect);
+        }
+    }
     let mut line = Line::new(Wrap::Word);
     if !effects.is_empty() {
         let role = if p.risk == Risk::High { Role::Error } else { Role::Text };
@@ -107,7 +129,9 @@ fn reasons(p: &PermissionAsk) -> Line {
     if p.verb == ToolVerb::Memory {
         line.push(". /memory undoes it.", look);
     } else if p.diff.is_some() && p.risk == Risk::Low && only_edits {
-        line.push(". Inside this folder; can be undone.", look);
+        // An agent's own folder is not this one.
+        let inside = if p.shown.starts_with('/') { "Can" } else { "Inside this folder; can" };
+        line.push(&format!(". {inside} be undone."), look);
     } else if p.folder.is_empty() {
         line.push(".", look);
     } else {
@@ -185,8 +209,14 @@ pub(crate) fn counts(diff: &str) -> Option<(u32, u32)> {
     Some((u32::try_from(added).unwrap_or(u32::MAX), u32::try_from(removed).unwrap_or(u32::MAX)))
 }
 
-/// The difference as all diffs are drawn. A diff that is not understood to its last line is shown as it stands, so that
-/// nothing can hide in it.
+/// `target` names the file, so that a header with its path would only repeat that.
+fn is_named(target: &str, path: &str) -> bool {
+    target.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with(['/', ' ']))
+        && !target.contains('\n')
+}
+
+/// The difference as all diffs are drawn; without a header where `target` names the only file. A diff that is not
+/// understood to its last line is shown as it stands, so that nothing can hide in it.
 fn difference(diff: &str, target: &str, ascii: bool, colours: &mut impl Highlight) -> DiffText {
     let mut text = DiffText::default();
     let Some(files) = files(diff) else {
@@ -196,8 +226,7 @@ fn difference(diff: &str, target: &str, ascii: bool, colours: &mut impl Highligh
     let o = DiffLayout::new(0, ascii).unified();
     let one = files.len() == 1;
     for (path, patch) in &files {
-        // The title names the only file.
-        if !one || path != target {
+        if !one || !is_named(target, path) {
             text.push(Line::strict(path, Look::of(Role::Strong), Wrap::Hard));
         }
         for (n, hunk) in patch.hunks.iter().enumerate() {

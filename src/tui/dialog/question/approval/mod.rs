@@ -493,4 +493,6 @@ fn sample_permission() -> PermissionAsk {
 #[cfg(test)]
 mod accidents;
 #[cfg(test)]
+mod look_tests;
+#[cfg(test)]
 mod tests;

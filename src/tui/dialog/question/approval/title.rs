@@ -3,11 +3,13 @@
 use tiller_protocol::ToolVerb;
 
 use super::*;
+use crate::text::shorten::shorten_middle;
+use crate::text::width::width;
 
 /// What the title says of the call, which does not change.
 pub(super) struct TitleFacts {
     /// The path or URL, when nothing in it needs to be spelled out. Commands and scripts have rows of their own.
-    pub(super) target: Option<String>,
+    target: Option<String>,
     /// Lines added and removed.
     counts: Option<(u32, u32)>,
 }
@@ -16,22 +18,40 @@ impl TitleFacts {
     pub(super) fn of(p: &PermissionAsk) -> Self {
         let own_rows = matches!(p.verb, ToolVerb::Shell | ToolVerb::Script);
         let named = !own_rows && content::is_plain(&p.shown);
-        Self { target: named.then(|| p.shown.clone()), counts: p.diff.as_deref().and_then(content::counts) }
+        // The verb says that it changes something.
+        let shown = match p.verb {
+            ToolVerb::Memory => p.shown.strip_prefix("changes ").unwrap_or(&p.shown),
+            _ => &p.shown,
+        };
+        Self { target: named.then(|| shown.to_owned()), counts: p.diff.as_deref().and_then(content::counts) }
     }
 }
 
+/// The title in one line.
+pub(super) struct Sentence {
+    pub(super) text: String,
+    /// It names the target whole, so that the text below does not.
+    pub(super) whole: bool,
+}
+
 impl Approval {
-    /// `main wants to edit src/client.py`; `target`: with what it is done to.
-    pub(super) fn words(&self, model: &Model, target: bool) -> String {
+    /// `main wants to edit src/client.py`, within `columns`; `None`: without the target. A path that is too long is cut
+    /// in its middle.
+    pub(super) fn sentence(&self, model: &Model, columns: Option<usize>) -> Sentence {
         let name = match self.same.len() {
             0 => model.path_of(&self.ask.agent),
             n => format!("{} (for {} agents)", model.path_of(&self.ask.agent), n + 1),
         };
-        let wants = self.p.wants();
-        match self.facts.target.as_ref().filter(|_| target) {
-            Some(target) => format!("{name} wants to {wants} {target}"),
-            None => format!("{name} wants to {wants}:"),
+        let lead = format!("{name} wants to {}", self.p.wants());
+        let alone = || Sentence { text: format!("{lead}:"), whole: false };
+        let (Some(target), Some(columns)) = (&self.facts.target, columns) else { return alone() };
+        let room = columns.saturating_sub(width(&lead) + 1);
+        let cut = shorten_middle(target, room, ascii());
+        let file = target.rfind('/').map_or(target.as_str(), |at| &target[at..]);
+        if !cut.ends_with(file) {
+            return alone();
         }
+        Sentence { text: format!("{lead} {cut}"), whole: cut == *target }
     }
 
     /// Counts of an edit, the risk, which of several questions it is, and the time until it is denied.

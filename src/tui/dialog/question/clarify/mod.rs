@@ -15,6 +15,7 @@ use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, Event};
 pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
+use crate::dialog::question::TextRows;
 use crate::dialog::question::answer_state::{AnswerState, which_of};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
@@ -76,6 +77,7 @@ pub struct Clarify {
     question: Scroll,
     /// The question, for its height at another width.
     words: String,
+    rows: TextRows,
     filter: Edit,
     own: Edit,
     /// The person writes an answer.
@@ -128,6 +130,7 @@ impl Clarify {
             numbered: false,
             question: text,
             words: question.to_owned(),
+            rows: TextRows::default(),
             filter: Edit::default(),
             own: Edit::default(),
             writing: choices.is_empty(),

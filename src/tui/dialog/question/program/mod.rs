@@ -16,6 +16,7 @@ use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, Event};
 pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
+use crate::dialog::question::TextRows;
 use crate::dialog::question::answer_state::{AnswerState, which_of};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
@@ -28,7 +29,6 @@ use crate::panel::{
 };
 use crate::registry::Dialog;
 use crate::text::line::{Gutter, Line, Look, Wrap};
-use crate::text::sheet::Sheet;
 use crate::theme::Role;
 use crate::widget::buttons::{self, Face};
 use crate::widget::edit::Edit;
@@ -83,6 +83,7 @@ pub struct Question {
     escape: Option<AskReply>,
     choices: Vec<QuestionButton>,
     lines: Vec<Line>,
+    rows: TextRows,
     text: Scroll,
     field: Edit,
     writing: bool,
@@ -257,6 +258,7 @@ impl Question {
             escape,
             choices,
             lines,
+            rows: TextRows::default(),
             text,
             field: Edit::with(&field),
             writing: false,
