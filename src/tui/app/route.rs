@@ -46,7 +46,9 @@ impl App {
             }
             Effect::Compose(ComposerInput::Key(key)) => self.typed_elsewhere(PanelInput::Key(&key)),
             Effect::Compose(ComposerInput::Paste(text)) => self.typed_elsewhere(PanelInput::Paste(&text)),
-            Effect::Tell(view, message) => self.tell(Owner::View(view), PanelEvent::Message(message)),
+            Effect::Tell(view, message) => {
+                self.tell(Owner::View(view), PanelEvent::Message(message));
+            }
             Effect::Toast(notice) => self.notice(notice),
             Effect::Settings(change) => self.change_settings(change),
             Effect::Task(task) => self.task(from, task),

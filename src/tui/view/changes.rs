@@ -37,7 +37,7 @@ pub(super) fn chrome_of(app: &App) -> Chrome {
         let PanelFacts { title, empty, attention, .. } = v.facts();
         (title.clone(), *empty, *attention)
     };
-    let docked = layout_request::docked(app).and_then(|o| app.panel(o));
+    let docked = layout_request::docked(app).and_then(|(o, _)| app.panel(o));
     Chrome {
         hints: app.hints(),
         views: app.views.iter().map(facts).collect(),

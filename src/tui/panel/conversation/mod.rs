@@ -38,6 +38,21 @@ use copy_mode::CopyMode;
 use search::Search;
 use viewport::{ScrollPosition, TextPosition, Viewport};
 
+/// Gives a window its size, and what every window takes from the frame.
+pub(crate) fn fit(view: &mut Viewport, area: Rect, cx: &DrawCx<'_>) {
+    let env = &mut view.env;
+    env.columns = usize::from(area.width).max(1);
+    env.rows = usize::from(area.height);
+    env.measure = usize::from(cx.model.ui.measure).max(20);
+    env.ascii = cx.ascii;
+    env.now = cx.now;
+}
+
+/// The cells with a spinner of a window that was measured.
+pub(crate) fn spinners(view: &Viewport, cx: &DrawCx<'_>) -> Vec<(u16, u16)> {
+    if cx.reduced_motion { Vec::new() } else { view.spinners() }
+}
+
 /// Draws the rows of a window that was measured, without anything over them.
 pub(crate) fn window(view: &Viewport, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
     draw::rows(view, draw::Overlay::default(), cx, area, buf);

@@ -43,6 +43,7 @@ impl Browser {
         let node = &shape.tree.nodes[n as usize];
         let what = match node.kind {
             NodeKind::Prefix => "System prompt and tools",
+            NodeKind::User if shape.within[n as usize] => "Message within the turn",
             NodeKind::User => "Message",
             NodeKind::Assistant => "Reply",
             NodeKind::ToolResult => "Result of a call",

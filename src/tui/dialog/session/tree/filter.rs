@@ -52,6 +52,8 @@ pub(crate) struct Filter {
     pub archived: bool,
     /// Tool calls and replies are unfolded everywhere.
     pub all: bool,
+    /// Sessions of child agents have no rows.
+    pub alone: bool,
 }
 
 impl Filter {

@@ -31,7 +31,7 @@ pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use self::badges::Badge;
 use self::draw::BrowserAreas;
-pub(crate) use self::draw::{dollars, glyph};
+pub(crate) use self::draw::{dollars, glyph, inner_glyph};
 use self::field::Field;
 use self::filter::EntryFilter;
 pub(crate) use self::filter::Filter;
