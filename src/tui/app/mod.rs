@@ -42,7 +42,7 @@ use crate::view::view_panel::{PanelFacts, ViewPanel};
 /// The screen's state.
 pub struct App {
     pub model: Model,
-    /// What the screen is made of.
+    /// The parts that the screen is made of.
     pub(crate) registry: &'static Registry,
     pub(crate) screen: Screen,
     pub(crate) views: Vec<ViewPanel>,
@@ -235,12 +235,12 @@ impl App {
         std::mem::take(&mut self.tasks)
     }
 
-    /// Whether something changed since the last frame, or the screen changes by itself now.
+    /// True when something changed since the last frame, or the screen changes by itself now.
     pub fn due(&self) -> bool {
         self.frame.dirty || self.ticks() || self.frame.spin.is_some_and(|w| self.clock.mono() >= w)
     }
 
-    /// Whether more changes by itself now than spinners: the panels are told of it.
+    /// True when more changes by itself now than spinners: the panels are told of it.
     pub(crate) fn ticks(&self) -> bool {
         self.frame.wake.is_some_and(|w| self.clock.mono() >= w)
     }
@@ -282,7 +282,7 @@ impl App {
         }
     }
 
-    /// What layout, titles and badges show of a view.
+    /// Returns what layout, titles and badges show of a view.
     pub(crate) fn facts(&self, view: View) -> &PanelFacts {
         self.views[view.digit()].facts()
     }
@@ -301,7 +301,7 @@ impl App {
         self.panel(owner).map(|p| p.status(&self.model))
     }
 
-    /// Whether a panel has nothing to show, or is gone.
+    /// True when a panel has nothing to show, or is gone.
     pub(crate) fn is_empty(&self, owner: Owner) -> bool {
         self.status_of(owner).is_none_or(|s| s.empty)
     }

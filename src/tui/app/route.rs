@@ -233,7 +233,7 @@ impl App {
         self.ask_snapshot();
     }
 
-    /// Whether the top layer is this confirmation already: the key that opens it works in it, too, and each Escape closes
+    /// True when the top layer is this confirmation already: the key that opens it works in it, too, and each Escape closes
     /// one.
     fn is_on_top(&self, panel: &dyn Panel) -> bool {
         let same = |top: &dyn Panel| {
@@ -376,7 +376,7 @@ impl App {
         }
     }
 
-    /// What the app does after each message: it reports to the terminal's panel, and shows questions and the title.
+    /// Reports to the terminal's panel, and shows questions and the title, after each message.
     pub(crate) fn after_message(&mut self) {
         crate::view::arrange::settle_focus(self, self.screen.notice_actions.len());
         crate::pane::settle(self);
@@ -385,7 +385,7 @@ impl App {
         crate::terminal::outside::show_title(self);
     }
 
-    /// What the app itself does about an event.
+    /// Does the app's own part about an event.
     pub(crate) fn after_event(&mut self, event: &Event) {
         self.recall_asks(event);
         match &event.body {

@@ -100,7 +100,7 @@ fn spawned() -> Vec<TreeSpawned> {
     vec![agent(1, "date handling", AgentState::Done, 1), agent(2, "cap and back-off", AgentState::Failed, 0)]
 }
 
-/// What the tree browser receives.
+/// Returns what the tree browser receives.
 pub(super) fn tree_of(query: &TreeQuery) -> Option<TreeReply> {
     Some(match query {
         TreeQuery::Nodes { session: asked } => {

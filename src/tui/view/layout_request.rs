@@ -1,4 +1,4 @@
-//! What the views on the screen ask of the layout.
+//! The request of the views on the screen to the layout.
 
 use ratatui::layout::Rect;
 
@@ -23,7 +23,7 @@ pub(crate) fn rail_columns(app: &App, screen: Rect) -> u16 {
     columns.saturating_sub(2)
 }
 
-/// What the views on the screen ask of the layout now; so many rows for the notice bar.
+/// Returns what the views on the screen ask of the layout now; so many rows for the notice bar.
 pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
     let request = without_toasts(app, screen, notices);
     if app.toasts.is_empty() {

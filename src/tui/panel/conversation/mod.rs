@@ -149,11 +149,11 @@ pub struct ConversationPanel {
     /// The start of the conversation is to be shown, once it is here.
     to_start: bool,
     loading: bool,
-    /// What was asked for last: asked once only, whatever comes.
+    /// The query that was sent last: asked once only, whatever comes.
     asked: Option<Query>,
     /// The file that the editor has open.
     file: Option<PathBuf>,
-    /// What was drawn last.
+    /// The content that was drawn last.
     shown: Option<viewport::WindowContent>,
 }
 
@@ -253,7 +253,7 @@ impl ConversationPanel {
         Reply::Done(self.page(model))
     }
 
-    /// What is selected now, by mouse or in copy mode.
+    /// Returns what is selected now, by mouse or in copy mode.
     fn range(&self, model: &Model) -> Option<(TextPosition, TextPosition)> {
         let conv = &model.agent.conversation;
         match &self.copy {
@@ -331,7 +331,7 @@ pub(crate) fn private_file(stem: &str, text: &str) -> std::io::Result<PathBuf> {
 }
 
 impl ConversationPanel {
-    /// What lies over the last and the first row: the search line, "12 new", "earlier".
+    /// Draws the remarks over the last and the first row: the search line, "12 new", "earlier".
     fn remarks(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let conv = &cx.model.agent.conversation;
         let mut bottom = area.bottom();

@@ -345,7 +345,7 @@ impl ConversationPanel {
         }
     }
 
-    /// What was asked for and came may be asked for again later. What came and was of no use may not.
+    /// Lets a part that was asked for and came be asked for again later. A part that was of no use may not.
     fn forget_asked(&mut self, conv: &Conversation) {
         let next = self.near_part(conv).or_else(|| self.search_part());
         if next != self.asked {

@@ -1,4 +1,4 @@
-//! What the approval dialog says about a call, as lines. Everything in it is foreign: each character is
+//! The text of the approval dialog about a call, as lines. Everything in it is foreign: each character is
 //! shown or spelled out, none is left away.
 
 use tiller_protocol::ToolVerb;
@@ -24,7 +24,7 @@ pub(crate) struct Content {
     pub(crate) tail: usize,
 }
 
-/// What stands elsewhere in the dialog, and so not in its text.
+/// The parts that stand elsewhere in the dialog, and so not in its text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Elsewhere<'a> {
     /// The target stands in the title.
@@ -181,7 +181,7 @@ pub(crate) fn is_plain(text: &str) -> bool {
     !text.is_empty() && !text.contains('\n') && clean::plain(text) == text && warnings(text).is_empty()
 }
 
-/// What an eye would miss.
+/// Returns what an eye would miss.
 fn warnings(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let marked = text.split('\n').any(|l| {

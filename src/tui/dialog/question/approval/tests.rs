@@ -531,7 +531,7 @@ fn two_calls_of_one_agent_are_two_questions() {
     assert_eq!(answers(&r), [(a.id, Decision::Once)]);
 }
 
-/// What is not possible yet is shown so, with the key that makes it possible.
+/// A yes that is not possible yet is shown so, with the key that makes it possible.
 #[test]
 fn a_yes_that_does_not_count_yet_is_dim_and_not_in_the_footer() {
     use ratatui::style::Modifier;

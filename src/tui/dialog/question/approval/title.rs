@@ -6,7 +6,7 @@ use super::*;
 use crate::text::shorten::shorten_middle;
 use crate::text::width::width;
 
-/// What the title says of the call, which does not change.
+/// The facts of the call in the title, which do not change.
 pub(super) struct TitleFacts {
     /// The path or URL, when nothing in it needs to be spelled out. Commands and scripts have rows of their own.
     target: Option<String>,

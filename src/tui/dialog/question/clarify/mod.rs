@@ -174,12 +174,12 @@ impl Clarify {
         Reply::with(Effect::ask(body, ANSWER))
     }
 
-    /// Whether Enter would select a choice that only its digit may select.
+    /// True when Enter would select a choice that only its digit may select.
     fn withheld(&self) -> bool {
         !self.writing && self.found.get(self.chosen).is_some_and(|i| self.options.decides.contains(i))
     }
 
-    /// Whether letters filter the list. Where a choice decides something they are part of a message that was meant
+    /// True when letters filter the list. Where a choice decides something they are part of a message that was meant
     /// for the composer.
     fn filters(&self) -> bool {
         self.options.decides.is_empty()

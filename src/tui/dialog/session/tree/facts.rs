@@ -71,7 +71,7 @@ impl Browser {
         facts
     }
 
-    /// What the preview shows while the row of a session is selected: the agent with its task and state, or the session,
+    /// Returns what the preview shows while the row of a session is selected: the agent with its task and state, or the session,
     /// and its figures below one another. Empty while another row is selected.
     pub(super) fn session_lines(&self, model: &Model, now: Time) -> Vec<Line> {
         let row = self.chosen().filter(|r| r.what == RowKind::Title);

@@ -42,7 +42,7 @@ fn bushy() -> SessionTree {
     tree
 }
 
-/// What is asked and not answered yet.
+/// Returns what is asked and not answered yet.
 fn pending(r: &Robot) -> Vec<(CommandId, TreeQuery)> {
     let query = |(id, c): (CommandId, CommandBody)| match c {
         CommandBody::Query(Query::Tree { query }) => Some((id, query)),
