@@ -47,7 +47,8 @@ pub(crate) fn content(p: &PermissionAsk, e: Elsewhere<'_>, colours: &mut impl Hi
     }
     let head = text.lines.len();
     if let Some(diff) = &p.diff {
-        text.append(difference(diff, &p.shown, e.ascii, colours));
+        let target = target(p).map_or_else(|| p.shown.clone(), |target| target.name);
+        text.append(difference(diff, &target, e.ascii, colours));
     }
     let tail = text.lines.len();
     text.push(reasons(p));
@@ -274,18 +275,41 @@ fn files(diff: &str) -> Option<Vec<(String, Patch)>> {
     Some(files)
 }
 
-/// The path that a file has after the change, or had before it was deleted; `None`: it does not say.
+/// The path that a file has after the change, or had before it was deleted, or both; `None`: it does not say.
 fn path(old: &str, new: &str) -> Option<String> {
     let part = |line: &str, sign: &str, prefix: &str| -> Option<String> {
         let path = line.strip_prefix(sign)?;
         (path != "/dev/null").then(|| path.strip_prefix(prefix).unwrap_or(path).to_owned())
     };
     let (old, new) = (part(old, "--- ", "a/"), part(new, "+++ ", "b/"));
-    // A file that moves has two names, which must both be seen.
     match (&old, &new) {
-        (Some(a), Some(b)) if a != b => None,
+        (Some(a), Some(b)) if a != b => Some(moved(a, b)),
         _ => new.or(old),
     }
+}
+
+/// Both names of a file that moves.
+fn moved(old: &str, new: &str) -> String {
+    format!("{old} to {new}")
+}
+
+/// The thing that a call is done to, in one line.
+pub(super) struct Target {
+    pub(super) name: String,
+    /// A file gets another name, and both stand in `name`.
+    pub(super) moves: bool,
+}
+
+/// The path or URL of a call, or both paths of a file that moves; `None`: there are more, or something in it needs to be
+/// spelled out.
+pub(super) fn target(p: &PermissionAsk) -> Option<Target> {
+    if is_plain(&p.shown) {
+        return Some(Target { name: p.shown.clone(), moves: false });
+    }
+    let (old, new) = p.shown.split_once('\n').filter(|(old, new)| is_plain(old) && is_plain(new))?;
+    let name = moved(old, new);
+    let files = files(p.diff.as_deref()?)?;
+    matches!(&files[..], [(path, _)] if *path == name).then_some(Target { name, moves: true })
 }
 
 /// Every line as it is in the text.
@@ -334,9 +358,10 @@ mod tests {
         let files = files(&two).unwrap();
         assert_eq!(files.iter().map(|(p, _)| p.as_str()).collect::<Vec<_>>(), ["x.rs", "new.rs"]);
         assert_eq!(counts(&two), Some((2, 1)));
+        let lines = difference("--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n", "y", false, &mut Uncoloured).lines;
+        assert_eq!(lines[0].text(), "x to y", "both names of a file that moves are seen");
         for odd in [
             "garbage",
-            "--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n",
             "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n+not counted\n",
             "index 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
         ] {

@@ -93,6 +93,30 @@ fn several_files_keep_their_headers() {
     }
 }
 
+#[test]
+fn a_file_that_moves_is_named_with_both_names_once() {
+    let (old, new) = ("src/old.rs", "lib/new.rs");
+    let p = PermissionAsk {
+        shown: format!("{old}\n{new}"),
+        diff: Some(format!("--- a/{old}\n+++ b/{new}\n@@ -1 +1 @@\n-a\n+b\n")),
+        ..change("patch", "x", &[format!("writes {old}"), format!("writes {new}")], 1)
+    };
+    let r = asking(118, 32, &ask(&SeqIds::default(), p.clone()));
+    let text = dialog(&r);
+    assert!(text.contains("main wants to move src/old.rs to lib/new.rs"), "{}", r.screen());
+    assert!([old, new].iter().all(|name| text.matches(name).count() == 1), "{}", r.screen());
+    // A difference of another file than those that are shown has its own header.
+    for shown in [format!("{old}\nother.rs"), format!("other.rs\n{new}"), format!("{old}\n{new}\nthird.rs")] {
+        let r = asking(118, 32, &ask(&SeqIds::default(), PermissionAsk { shown, ..p.clone() }));
+        let text = dialog(&r);
+        assert!(
+            text.contains("wants to patch:") && text.contains("src/old.rs to lib/new.rs"),
+            "{}",
+            r.screen()
+        );
+    }
+}
+
 /// The file's name is never cut, and the whole path can be read.
 #[test]
 fn a_long_path_is_cut_in_its_middle_and_stands_whole_in_the_text() {

@@ -9,7 +9,7 @@ use crate::text::width::width;
 /// The facts of the call in the title, which do not change.
 pub(super) struct TitleFacts {
     /// The path or URL, when nothing in it needs to be spelled out. Commands and scripts have rows of their own.
-    target: Option<String>,
+    target: Option<content::Target>,
     /// Lines added and removed.
     counts: Option<(u32, u32)>,
 }
@@ -17,13 +17,12 @@ pub(super) struct TitleFacts {
 impl TitleFacts {
     pub(super) fn of(p: &PermissionAsk) -> Self {
         let own_rows = matches!(p.verb, ToolVerb::Shell | ToolVerb::Script);
-        let named = !own_rows && content::is_plain(&p.shown);
+        let mut target = content::target(p).filter(|_| !own_rows);
         // The verb says that it changes something.
-        let shown = match p.verb {
-            ToolVerb::Memory => p.shown.strip_prefix("changes ").unwrap_or(&p.shown),
-            _ => &p.shown,
-        };
-        Self { target: named.then(|| shown.to_owned()), counts: p.diff.as_deref().and_then(content::counts) }
+        if let (Some(target), ToolVerb::Memory) = (&mut target, &p.verb) {
+            target.name = target.name.strip_prefix("changes ").unwrap_or(&target.name).to_owned();
+        }
+        Self { target, counts: p.diff.as_deref().and_then(content::counts) }
     }
 }
 
@@ -42,9 +41,12 @@ impl Approval {
             0 => model.path_of(&self.ask.agent),
             n => format!("{} (for {} agents)", model.path_of(&self.ask.agent), n + 1),
         };
-        let lead = format!("{name} wants to {}", self.p.wants());
+        let moves = self.facts.target.as_ref().is_some_and(|target| target.moves);
+        let lead = format!("{name} wants to {}", if moves { "move" } else { self.p.wants() });
         let alone = || Sentence { text: format!("{lead}:"), whole: false };
-        let (Some(target), Some(columns)) = (&self.facts.target, columns) else { return alone() };
+        let Some((target, columns)) = self.facts.target.as_ref().map(|t| &t.name).zip(columns) else {
+            return alone();
+        };
         let room = columns.saturating_sub(width(&lead) + 1);
         let cut = shorten_middle(target, room, ascii());
         let file = target.rfind('/').map_or(target.as_str(), |at| &target[at..]);
