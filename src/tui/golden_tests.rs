@@ -27,7 +27,7 @@ fn golden_screens() {
     }
 }
 
-/// What of ours is drawn in ASCII mode is ASCII. The scene's texts are.
+/// Everything of ours is drawn as ASCII in ASCII mode. The scene's texts are.
 #[test]
 fn ascii_mode_draws_no_other_character() {
     for (w, h) in SIZES {

@@ -1,4 +1,4 @@
-//! What is wrong in a file that a person wrote: all of it, in the order of its lines.
+//! The mistakes in a file that a person wrote: all of them, in the order of its lines.
 
 /// A line, from 1, and what is wrong on it.
 pub(crate) type Mistake = (usize, String);
@@ -34,7 +34,7 @@ impl<'a> Mistakes<'a> {
         self.list.push((line, message.into()));
     }
 
-    /// What the parser of the whole text says. Where it went wrong, the rest would only be guessed.
+    /// Takes the mistakes that the parser of the whole text found. Where it went wrong, the rest would only be guessed.
     pub(crate) fn syntax(&mut self, errors: &[toml::de::Error]) -> bool {
         for e in errors {
             self.at(e.span().map_or(0, |s| s.start), e.message().replace('\n', ", "));

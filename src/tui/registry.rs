@@ -1,4 +1,4 @@
-//! What the screen is made of: dialogs, panels and `/` commands. Each is one value in its own file, and one line in the
+//! The parts that the screen is made of: dialogs, panels and `/` commands. Each is one value in its own file, and one line in the
 //! list of its folder; actions, sections of the key file, keys, help, palette and tests are made from these lists.
 
 use tiller_protocol::Ask;
@@ -55,7 +55,7 @@ impl Opener {
     }
 }
 
-/// What a file of dialogs registers.
+/// The dialogs that a file registers.
 pub struct Dialog {
     /// Actions that open it.
     pub openers: &'static [Opener],
@@ -74,7 +74,7 @@ impl Dialog {
     pub const NONE: Self = Self { openers: &[], groups: &[], scopes: &[], samples: &[], answers: None };
 }
 
-/// What a panel of the layout registers.
+/// A panel of the layout, as its file registers it.
 pub struct PanelEntry {
     /// Where it is shown.
     pub view: View,

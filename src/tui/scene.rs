@@ -3,12 +3,13 @@
 use serde_json::json;
 use tiller_protocol::ModelRef;
 use tiller_protocol::ask::PermissionAsk;
-use tiller_protocol::event::{AskEvent, ToolEvent, TurnEvent};
+use tiller_protocol::event::{AskEvent, StateEvent, ToolEvent, TurnEvent};
 use tiller_protocol::tool::Display;
 use tiller_protocol::view::{GitOperation, GitState};
 use tiller_protocol::{
-    AgentId, AgentState, AgentView, Ask, AskBody, AskId, ChangeKind, Cost, Event, EventBody, FileChange,
-    Message, Queued, QueuedState, Risk, SendMode, StopReason, Time, TodoItem, TodoStatus, Usage, Who,
+    AgentId, AgentState, AgentView, Ask, AskBody, AskId, ChangeKind, ChildView, Cost, Event, EventBody,
+    FileChange, Message, Queued, QueuedState, Risk, SendMode, SessionId, StopReason, Time, TodoItem,
+    TodoStatus, Usage, Who,
 };
 
 use crate::app::msg::Msg;
@@ -64,6 +65,43 @@ fn agent(id: &str, parent: Option<&str>, label: &str, state: AgentState, act: &s
         since: Some(Time(START.0 - 41_000)),
         child: None,
     }
+}
+
+/// An agent that another one started, with a conversation of its own.
+pub(crate) fn child(id: &str, label: &str, state: AgentState) -> AgentView {
+    let id = AgentId(id.into());
+    let session = Some(SessionId(Default::default()));
+    AgentView {
+        parent: id.parent(),
+        id,
+        label: label.into(),
+        state,
+        model: ModelRef("vendor/small".into()),
+        child: Some(Box::new(ChildView { session, ..ChildView::default() })),
+        ..AgentView::default()
+    }
+}
+
+/// Reports the row of an agent.
+pub(crate) fn changed(r: &mut Robot, view: AgentView) {
+    let id = view.id.0.clone();
+    r.of(&id, None, EventBody::State(StateEvent::AgentChanged { view }));
+}
+
+/// An agent says something.
+pub(crate) fn says(r: &mut Robot, agent: &str, text: &str) {
+    r.of(agent, None, EventBody::Turn(TurnEvent::TextDelta { text: text.into() }));
+}
+
+/// Main says something, and two children are at work.
+pub(crate) fn crew(width: u16, height: u16) -> Robot {
+    let mut r = Robot::new(width, height);
+    running(&mut r);
+    says(&mut r, "main", "words of main");
+    changed(&mut r, AgentView { id: AgentId::main(), state: AgentState::Running, ..AgentView::default() });
+    changed(&mut r, child("main/a1", "tests", AgentState::Running));
+    changed(&mut r, child("main/a2", "docs", AgentState::Running));
+    r
 }
 
 fn todo(n: usize, content: &str, status: TodoStatus) -> TodoItem {

@@ -67,7 +67,7 @@ fn bare(word: &str) -> (&str, &str) {
     if inner.is_empty() || inner.ends_with('-') { (word, "") } else { (inner, &word[inner.len()..]) }
 }
 
-/// Whether a word is a key with a modifier, or a function key.
+/// True when a word is a key with a modifier, or a function key.
 fn is_chord(word: &str) -> bool {
     let modified = ["Ctrl", "Alt", "Shift", "Super"].iter().any(|name| {
         let rest = word.strip_prefix(name).and_then(|rest| rest.strip_prefix(['-', '+']));
@@ -115,7 +115,7 @@ fn keys(line: &str, leader: Chord) -> Vec<Result<Vec<Chord>, String>> {
     found
 }
 
-/// What a text names and the program does not have, with the numbers of the lines. `own`: commands besides the program's.
+/// Returns what a text names and the program does not have, with the numbers of the lines. `own`: commands besides the program's.
 fn unknown(text: &str, map: &Keymap, own: &HashSet<String>) -> Vec<String> {
     let table = map.table();
     let bound = |keys: &[Chord]| keys == [map.leader] || table.iter().any(|row| row.keys == keys);

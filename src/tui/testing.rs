@@ -347,7 +347,7 @@ impl Robot {
         self.whole();
     }
 
-    /// What was drawn in part must be what drawing all of it gives.
+    /// Checks that drawing in parts gives the same as drawing all of it.
     fn whole(&mut self) {
         if *self.app.drawn() == [self.buf.area] {
             return;

@@ -88,7 +88,9 @@ impl HeldJudge {
             files.iter().map(|file| (path_of(file), plain_path(file))).unzip();
         let (mut effects, _) = self.services.permit.held_effects(&paths);
         let (_, rule) = self.services.permit.held_effects(&plain);
-        let names = names(files, &self.services.workspace.root);
+        let named = self.services.permit.named();
+        let names: Vec<String> =
+            files.iter().map(|file| named(&tiller_protocol::names::written(&file.path))).collect();
         let of = |counts: &dyn Fn(&HeldWrite) -> bool| {
             let some = files.iter().zip(&names).filter(|(file, _)| counts(file));
             some.map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(", ")
@@ -187,11 +189,4 @@ fn decision_of(verdict: HeldVerdict) -> HeldDecision {
         HeldVerdict::Keep => HeldDecision::Allowed,
         HeldVerdict::LeaveOut | HeldVerdict::Ask => HeldDecision::Refused,
     }
-}
-
-fn names(files: &[&HeldWrite], root: &std::path::Path) -> Vec<String> {
-    files
-        .iter()
-        .map(|file| file.path.strip_prefix(root).unwrap_or(&file.path).display().to_string())
-        .collect()
 }

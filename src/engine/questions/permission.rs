@@ -1,6 +1,5 @@
 //! The interface to `tiller-permit`: the policy in force, and the rules that the user added.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tiller_protocol::ToolVerb;
@@ -15,6 +14,7 @@ use tiller_protocol::ask::{PermissionAsk, Risk};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
     Access, AgentId, EventBody, Notice, NoticeKind, Profile, ShellState, TerminalPlace, ToolCatalog, Touch,
+    names,
 };
 use tiller_tool::shell::Deletion;
 
@@ -417,55 +417,94 @@ pub(crate) fn rule_not_saved(why: &str) -> EventBody {
     EventBody::State(StateEvent::Notice { notice })
 }
 
-/// The question for the dialog. `shown` is exactly what runs; the hash ties the answer to it.
-pub(crate) fn permission_ask(
-    q: &Question<'_>,
-    verdict: Verdict,
-    diff: Option<String>,
-) -> Option<PermissionAsk> {
-    let shown: Vec<Cow<'_, str>> = q
-        .access
-        .iter()
-        .filter_map(|a| match a {
-            Access::Run { command: text, .. }
-            | Access::Net { url: text, .. }
-            | Access::Write { path: text, .. }
-            | Access::Process { what: text }
-            | Access::Input { text, .. }
-            | Access::Store { what: text, .. }
-            | Access::Script { code: text } => Some(text.into()),
-            Access::Mcp { server, tool, arguments } if arguments == "{}" => {
-                Some(format!("{server} {tool}").into())
-            }
-            Access::Mcp { server, tool, arguments } => Some(format!("{server} {tool}\n{arguments}").into()),
-            Access::Read { .. } | Access::Free => None,
-        })
-        .collect();
-    let shown = if shown.is_empty() { q.target.to_owned() } else { shown.join("\n") };
-    let folder =
-        q.access.iter().find_map(|a| if let Access::Run { folder, .. } = a { Some(folder) } else { None });
-    let folder = folder.map(|folder| match q.terminal {
-        Some(terminal) => format!("{}:{folder}", terminal.name),
-        None => folder.clone(),
-    });
-    let runs =
-        matches!(q.access, [Access::Run { .. }]) && q.args.get("command").is_some_and(Value::is_string);
-    let why =
-        ["why", "reason", "description"].iter().find_map(|k| q.args.get(k)?.as_str()).unwrap_or_default();
-    let call = Call {
-        tool: q.tool,
-        verb: q.verb,
-        shown: &shown,
-        arguments: q.args,
-        folder: folder.as_deref().unwrap_or_default(),
-        diff: diff.as_deref(),
-        why,
-        editable: runs,
+/// The text of a question: everything that the call touches, one to a line. `name`: how a path is written.
+fn shown(q: &Question<'_>, name: impl Fn(&str) -> String) -> String {
+    let text = |access: &Access| match access {
+        Access::Run { command: text, .. }
+        | Access::Net { url: text, .. }
+        | Access::Process { what: text }
+        | Access::Input { text, .. }
+        | Access::Store { what: text, .. }
+        | Access::Script { code: text } => Some(text.clone()),
+        Access::Write { path, .. } => Some(name(path)),
+        Access::Mcp { server, tool, arguments } if arguments == "{}" => Some(format!("{server} {tool}")),
+        Access::Mcp { server, tool, arguments } => Some(format!("{server} {tool}\n{arguments}")),
+        Access::Read { .. } | Access::Free => None,
     };
-    let mut ask = call.ask(&verdict)?;
-    // The sandbox of this machine does not reach there.
-    ask.effects.extend(q.terminal.filter(|_| folder.is_some()).map(TerminalPlace::words));
-    Some(ask)
+    let lines: Vec<String> = q.access.iter().filter_map(text).collect();
+    if lines.is_empty() { name(q.target) } else { lines.join("\n") }
+}
+
+/// The files that a call reads and may send: no other line of the question names those of the workspace.
+fn sent(q: &Question<'_>, name: impl Fn(&str) -> String) -> Option<String> {
+    let host =
+        q.access.iter().find_map(|a| if let Access::Net { host, .. } = a { Some(host) } else { None })?;
+    let file = |a: &Access| if let Access::Read { path, .. } = a { Some(name(path)) } else { None };
+    let files: Vec<String> = q.access.iter().filter_map(file).collect();
+    (!files.is_empty()).then(|| format!("gives {} to {host}", files.join(", ")))
+}
+
+/// A path below one of these folders without the folder; any other as it is.
+fn short<'p>(roots: &[String], path: &'p str) -> &'p str {
+    let below = roots.iter().find_map(|root| path.strip_prefix(root.as_str())?.strip_prefix('/'));
+    // `..` leads out again, and a name that begins with `~` would look like one of the home folder.
+    let clear =
+        |rest: &&str| !rest.is_empty() && !rest.starts_with('~') && rest.split('/').all(|part| part != "..");
+    below.filter(clear).unwrap_or(path)
+}
+
+impl Permit {
+    /// Writes a path as questions do: relative in the user's workspace. An agent with a folder of its own works outside of it.
+    pub(crate) fn named(&self) -> impl Fn(&str) -> String + use<> {
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        let folder = &policy.roots.workspace;
+        let roots = [folder.clone(), policy.roots.real(folder)].map(|root| names::written(&root));
+        move |path| short(&roots, path).to_owned()
+    }
+
+    /// The question for the dialog. The hash ties the answer to exactly what runs, with absolute paths.
+    pub(crate) fn ask(
+        &self,
+        q: &Question<'_>,
+        verdict: Verdict,
+        diff: Option<String>,
+    ) -> Option<PermissionAsk> {
+        let exact = shown(q, str::to_owned);
+        let folder = q.access.iter().find_map(|a| match a {
+            Access::Run { folder, .. } => Some(folder),
+            _ => None,
+        });
+        let folder = folder.map(|folder| match q.terminal {
+            Some(terminal) => format!("{}:{folder}", terminal.name),
+            None => folder.clone(),
+        });
+        let runs =
+            matches!(q.access, [Access::Run { .. }]) && q.args.get("command").is_some_and(Value::is_string);
+        let why =
+            ["why", "reason", "description"].iter().find_map(|k| q.args.get(k)?.as_str()).unwrap_or_default();
+        let call = Call {
+            tool: q.tool,
+            verb: q.verb,
+            shown: &exact,
+            arguments: q.args,
+            folder: folder.as_deref().unwrap_or_default(),
+            diff: diff.as_deref(),
+            why,
+            editable: runs,
+        };
+        let mut ask = call.ask(&verdict)?;
+        let named = self.named();
+        ask.shown = shown(q, &named);
+        for effect in &mut ask.effects {
+            if let Some(path) = effect.strip_prefix("writes ") {
+                *effect = format!("writes {}", named(path));
+            }
+        }
+        ask.effects.extend(sent(q, &named));
+        // The sandbox of this machine does not reach there.
+        ask.effects.extend(q.terminal.filter(|_| folder.is_some()).map(TerminalPlace::words));
+        Some(ask)
+    }
 }
 
 /// The question about a change of a memory file. Shown is the file, with the difference.
@@ -528,4 +567,24 @@ pub(crate) fn deletion_ask(deletion: &Deletion) -> Option<PermissionAsk> {
         editable: false,
     };
     call.ask(&verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_path_is_short_only_where_it_says_where_it_leads() {
+        let roots = ["/w".to_owned(), "/real/w".to_owned()];
+        for (path, want) in [
+            ("/w/src/a.rs", "src/a.rs"),
+            ("/real/w/a.rs", "a.rs"),
+            ("/w/../etc/passwd", "/w/../etc/passwd"),
+            ("/w/~/.ssh/id", "/w/~/.ssh/id"),
+            ("/w", "/w"),
+            ("/work/a.rs", "/work/a.rs"),
+            ("src/a.rs", "src/a.rs"),
+            ("/etc/hosts", "/etc/hosts"),
+        ] {
+            assert_eq!(super::short(&roots, path), want);
+        }
+    }
 }

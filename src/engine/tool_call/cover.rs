@@ -12,7 +12,6 @@ use crate::decision::{CallDecision, Refusal};
 use crate::files::msg::{CallScope, FilesMsg, StateBefore};
 use crate::files::outside::OldFile;
 use crate::files::{Keeper, NotKept, record};
-use crate::questions::permission::permission_ask;
 use crate::turn::CallResult;
 
 /// The states and copies that were kept before a call.
@@ -101,7 +100,7 @@ impl CallTask {
             always: None,
         };
         let diff = self.tool.preview(&self.args, &self.cx).await.diff;
-        let Some(mut ask) = permission_ask(&question, verdict, diff) else { return Ok(()) };
+        let Some(mut ask) = self.permit.ask(&question, verdict, diff) else { return Ok(()) };
         // The call runs exactly as it was approved.
         ask.editable = false;
         let answer = tokio::select! {

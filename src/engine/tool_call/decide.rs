@@ -16,7 +16,7 @@ use super::{CallTask, failed};
 use crate::decision::{
     self, AskedAs, CallDecision, CallView, DecidedCall, Decider, HookedCall, Reading, Refusal,
 };
-use crate::questions::permission::{Question, permission_ask};
+use crate::questions::permission::Question;
 use crate::turn::CallResult;
 
 /// How the user can allow a call that no one could approve. For the model, which passes it on. `patterns`: one, or several
@@ -161,7 +161,7 @@ impl DecidedCall for CallTask {
         let mut notes = self.tool.preview(&self.args, &self.cx).await;
         let diff = notes.diff.take();
         let outside = self.permit.outside(&question);
-        let mut ask = permission_ask(&question, verdict, diff)?;
+        let mut ask = self.permit.ask(&question, verdict, diff)?;
         ask.effects.extend(self.rules_for_approval().await);
         ask.effects.extend(notes.lines.iter().cloned());
         ask.draft.clone_from(&notes.draft);

@@ -18,7 +18,7 @@ use crate::core::Core;
 use crate::core::saves::Then;
 use crate::decision::{CallDecision, Refusal};
 use crate::files::record;
-use crate::questions::permission::{Question, permission_ask};
+use crate::questions::permission::Question;
 use crate::turn::CallResult;
 use crate::turn::msg::{CallDone, InnerDone, InnerRequest};
 
@@ -237,7 +237,7 @@ impl CallTask {
         }
         let shown = Verdict::Ask { rule: rule.into(), risk: Risk::Low, effects: Vec::new(), always: None };
         let diff = self.tool.preview(&self.args, &self.cx).await.diff;
-        permission_ask(question, shown, diff)
+        self.permit.ask(question, shown, diff)
     }
 
     /// What becomes of a call of a script that the rules ask about: it waits, or was shown with the whole script.

@@ -11,7 +11,6 @@ use tiller_tool::shell::blocked_words;
 
 use super::CallTask;
 use crate::decision::{CallDecision, Refusal};
-use crate::questions::permission::permission_ask;
 
 /// The rule of the question.
 const RULE: &str = "blocked by the sandbox";
@@ -105,7 +104,7 @@ impl CallTask {
         let risk = if reads { Risk::Low } else { Risk::High };
         let effects = std::iter::once(reason.to_owned()).chain(self.refused_effect()).collect();
         let verdict = Verdict::Ask { rule: RULE.into(), risk, effects, always: None };
-        let mut ask = permission_ask(&question, verdict, None)?;
+        let mut ask = self.permit.ask(&question, verdict, None)?;
         let confined = self.cx.workspace.confines(CommandProfile::Workspace);
         ask.outside = match (reads, confined) {
             (true, true) => OutsideAnswer::Offered,

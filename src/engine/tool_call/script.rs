@@ -1,6 +1,5 @@
 //! The approval of a whole script: one question about all calls that wait.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -26,7 +25,7 @@ impl CallTask {
         let script = Arc::clone(&self.cx.run.script);
         let waiting = script.waiting();
         let why = self.args.get("why").and_then(|why| why.as_str()).unwrap_or_default();
-        let mut ask = script_ask(&waiting, &self.cx.workspace.root, why);
+        let mut ask = script_ask(&waiting, why);
         if script.made_up() {
             ask.effects.push(
                 "once the calls have real results the script may make others; you are asked again at the first one that is \
@@ -91,15 +90,14 @@ fn denied(mut display: Display) -> Display {
 }
 
 /// The question about these calls. Shown is the list of them; each has its exact text, or its difference.
-fn script_ask(waiting: &[(PermissionAsk, bool)], root: &Path, why: &str) -> PermissionAsk {
-    let name = |ask: &PermissionAsk| relative(&ask.shown, root);
+fn script_ask(waiting: &[(PermissionAsk, bool)], why: &str) -> PermissionAsk {
     let shown: Vec<String> = (1..)
         .zip(waiting)
-        .map(|(n, (ask, _))| format!("{n}. {} {}", ask.wants(), name(ask).replace('\n', "\n   ")))
+        .map(|(n, (ask, _))| format!("{n}. {} {}", ask.wants(), ask.shown.replace('\n', "\n   ")))
         .collect();
     let asked: Vec<&PermissionAsk> =
         waiting.iter().filter(|(_, allowed)| !allowed).map(|(ask, _)| ask).collect();
-    let mut effects = vec![summary(waiting, root)];
+    let mut effects = vec![summary(waiting)];
     let mut more = 0;
     for effect in asked.iter().flat_map(|ask| &ask.effects) {
         if effects.contains(effect) || effect.starts_with("writes ") {
@@ -132,7 +130,7 @@ fn script_ask(waiting: &[(PermissionAsk, bool)], root: &Path, why: &str) -> Perm
     let calls = waiting
         .iter()
         .map(|(ask, allowed)| AskedCall {
-            title: format!("{} {}", ask.wants(), name(ask).lines().next().unwrap_or_default()),
+            title: format!("{} {}", ask.wants(), ask.shown.lines().next().unwrap_or_default()),
             detail: ask.diff.clone().unwrap_or_else(|| ask.shown.clone()),
             diff: ask.diff.is_some(),
             allowed: *allowed,
@@ -168,10 +166,10 @@ fn with_end(mut text: String) -> String {
 }
 
 /// How many calls of which kind: `12 calls: 9 x write src/**, 3 x run cargo`.
-fn summary(waiting: &[(PermissionAsk, bool)], root: &Path) -> String {
+fn summary(waiting: &[(PermissionAsk, bool)]) -> String {
     let mut groups: Vec<(String, u32)> = Vec::new();
     for (ask, _) in waiting {
-        let group = kind(ask, root);
+        let group = kind(ask);
         match groups.iter_mut().find(|(name, _)| *name == group) {
             Some((_, count)) => *count += 1,
             None => groups.push((group, 1)),
@@ -186,9 +184,8 @@ fn summary(waiting: &[(PermissionAsk, bool)], root: &Path) -> String {
 }
 
 /// The kind of a call: its verb, and the folder or the program.
-fn kind(ask: &PermissionAsk, root: &Path) -> String {
-    let shown = relative(&ask.shown, root);
-    let first = shown.lines().next().unwrap_or_default();
+fn kind(ask: &PermissionAsk) -> String {
+    let first = ask.shown.lines().next().unwrap_or_default();
     if ask.verb == ToolVerb::Shell {
         return format!("run {}", first.split_whitespace().next().unwrap_or_default());
     }
@@ -196,13 +193,6 @@ fn kind(ask: &PermissionAsk, root: &Path) -> String {
         Some((folder, _)) if !first.contains("://") => format!("{} {folder}/**", ask.wants()),
         _ => format!("{} {first}", ask.wants()),
     }
-}
-
-/// Paths of the workspace without its name.
-fn relative(shown: &str, root: &Path) -> String {
-    let root = format!("{}/", root.display());
-    let lines: Vec<&str> = shown.lines().map(|line| line.strip_prefix(&root).unwrap_or(line)).collect();
-    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -235,17 +225,17 @@ mod tests {
 
     #[test]
     fn the_calls_are_counted_by_kind_and_listed_in_their_order() {
-        let mut all: Vec<_> = (0..9).map(|n| ask(ToolVerb::Write, &format!("/w/src/{n}.rs"))).collect();
+        let mut all: Vec<_> = (0..9).map(|n| ask(ToolVerb::Write, &format!("src/{n}.rs"))).collect();
         all.insert(1, ask(ToolVerb::Shell, "cargo test\nx"));
         all.push(ask(ToolVerb::Shell, "cargo build"));
-        let asked = script_ask(&all, Path::new("/w"), "tidy up");
+        let asked = script_ask(&all, "tidy up");
         assert_eq!(asked.effects, ["11 calls: 9 x write src/**, 2 x run cargo", "starts cargo"]);
         let lines: Vec<&str> = asked.shown.lines().collect();
         assert_eq!(lines[..4], ["1. write src/0.rs", "2. run cargo test", "   x", "3. write src/1.rs"]);
         assert_eq!(asked.always.as_deref(), Some("write_file(src/**)"));
         assert_eq!((asked.calls.len(), asked.calls[1].title.as_str()), (11, "run cargo test"));
         assert_eq!(asked.calls[1].detail, "cargo test\nx");
-        let other = script_ask(&all[1..], Path::new("/w"), "");
+        let other = script_ask(&all[1..], "");
         assert_ne!(asked.hash, other.hash, "an answer is bound to these calls");
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn tree_query(core: &mut Core, client: ClientId, cause: CommandId, qu
                 // Another window may have moved to another branch since.
                 tree.heads.iter_mut().for_each(|h| h.current = h.name == here.1);
             }
-            Ok(TreeReply::Nodes { tree: Box::new(tree) })
+            Ok(TreeReply::Nodes { tree: Arc::new(tree) })
         }),
         // The files that the last calls changed are stored after their turn has ended.
         TreeQuery::Marks { session } => {

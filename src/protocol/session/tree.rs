@@ -1,5 +1,7 @@
 //! A session as a tree to browse: its nodes without their texts, and the browser's queries for the rest.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::agents::agent::AgentState;
@@ -33,7 +35,7 @@ pub enum TreeQuery {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum TreeReply {
-    Nodes { tree: Box<SessionTree> },
+    Nodes { tree: Arc<SessionTree> },
     Marks { session: SessionId, marks: TreeMarks },
     Lines { lines: Vec<TreeLine> },
     Find { text: String, everywhere: bool, found: TreeFound },
@@ -168,10 +170,13 @@ pub struct TreeSpawned {
 /// Facts about entries that stand only in payloads and in the log of file states.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeMarks {
-    /// Entry numbers with the number of files changed, ascending; a user message stands for its whole turn.
+    /// Entry numbers with the number of files changed, ascending; the message that begins a turn stands for all of it.
     pub files: Vec<(i64, u32)>,
     /// Numbers of tool results that are not `ok`, ascending.
     pub failed: Vec<i64>,
+    /// Numbers of messages that begin no turn, ascending: those that steer, of Tiller, and shell lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<i64>,
 }
 
 /// The first line of an entry.

@@ -84,9 +84,9 @@ pub struct PermissionAsk {
     pub tool: String,
     /// For the title.
     pub verb: ToolVerb,
-    /// The exact command, URL or path.
+    /// The exact command, URL or path; files of the workspace are relative to it.
     pub shown: String,
-    /// BLAKE3 of `shown` and of the arguments, hex.
+    /// BLAKE3 of `shown` (with absolute paths) and of the arguments, hex.
     pub hash: String,
     /// The exact difference, for edits (unified).
     #[serde(default, skip_serializing_if = "Option::is_none")]

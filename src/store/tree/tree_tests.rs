@@ -170,6 +170,41 @@ fn files_are_counted_by_call_and_by_turn_and_failures_are_known() {
     assert_eq!(marks.failed, [4]);
 }
 
+/// All files of the turn are counted once, those before the message and those after it.
+#[test]
+fn a_message_within_a_turn_begins_none() {
+    for (origin, files, within) in [
+        (Origin::Prompt, &[(1, 2), (3, 2), (4, 2), (6, 2)][..], &[][..]),
+        (Origin::Task, &[(1, 2), (3, 2), (4, 2), (6, 2)], &[]),
+        (Origin::Steer, &[(1, 3), (3, 2), (6, 2)], &[4]),
+        (Origin::Engine, &[(1, 3), (3, 2), (6, 2)], &[4]),
+        (Origin::Shell, &[(1, 3), (3, 2), (6, 2)], &[4]),
+    ] {
+        let (_dir, store) = scratch();
+        let s = session(&store, 1);
+        let mut second = user(s, entry_id(4), Some(entry_id(3)), "and \"origin\":\"prompt\"");
+        let EntryBody::User { origin: of, .. } = &mut second.body else { panic!() };
+        *of = origin;
+        let entries = vec![
+            user(s, entry_id(1), None, "do it"),
+            reply(s, 2, &["c1"]),
+            result(s, 3, "c1", ToolOutcome::Ok),
+            second,
+            reply(s, 5, &["c2"]),
+            result(s, 6, "c2", ToolOutcome::Ok),
+        ];
+        store.entries().append(Append::new(s, "main").entries(entries)).wait().unwrap();
+        for (call, paths) in [("c1", ["a", "b"]), ("c2", ["b", "c"])] {
+            let files = paths.map(|p| StepFile::new(p, ChangeKind::Modified)).to_vec();
+            let of = StepOf::Call(call.into());
+            let row = StepRow { began: None, id: 0, of, before: None, after: "s1".into(), files, time: NOW };
+            store.steps().add(s, row).wait().unwrap();
+        }
+        let marks = store.tree().marks(s).unwrap();
+        assert_eq!((marks.files.as_slice(), marks.within.as_slice()), (files, within), "{origin:?}");
+    }
+}
+
 #[test]
 fn replies_that_were_cut_are_errors_whatever_they_say() {
     let (_dir, store, s) = grown();

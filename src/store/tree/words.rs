@@ -1,11 +1,11 @@
 //! Parts of payloads for the tree browser: the first lines of the visible rows, and the beginning of each tool result.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 use tiller_protocol::tree::{NodeKind, TreeCall, TreeLine, TreeMarks, TreeNode};
-use tiller_protocol::{Block, EntryBody, EntryId, SessionId, StopReason, ToolCall};
+use tiller_protocol::{Block, EntryBody, EntryId, Origin, SessionId, StopReason, ToolCall};
 use uuid::Uuid;
 
 use crate::error::Result;
@@ -105,6 +105,23 @@ fn stop(text: &str) -> Option<Value> {
     serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok()
 }
 
+/// The messages of a session that begin no turn, by their numbers. One that cannot be read counts as one that does.
+fn within(conn: &Connection, session: SessionId) -> Result<BTreeMap<i64, Origin>> {
+    let mut statement = conn.prepare_cached(
+        "SELECT seq, CASE WHEN json_valid(payload) THEN json_extract(payload, '$.origin') END
+         FROM entries WHERE session = ?1 AND kind = 'user'",
+    )?;
+    let mut rows = statement.query(params![session.0])?;
+    let mut found = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let origin = row.get::<_, Option<String>>(1)?.and_then(|o| serde_json::from_value(o.into()).ok());
+        if let Some(origin) = origin.filter(|origin: &Origin| !origin.begins_turn()) {
+            found.insert(row.get(0)?, origin);
+        }
+    }
+    Ok(found)
+}
+
 impl Tree<'_> {
     /// For each entry the number of files that it changed, and which calls failed or replies were cut off.
     ///
@@ -116,7 +133,9 @@ impl Tree<'_> {
         let rows: Vec<i64> = tree.nodes.iter().filter(is_call).map(|n| n.seq).collect();
         let replies: Vec<i64> =
             tree.nodes.iter().filter(|n| n.kind == NodeKind::Assistant).map(|n| n.seq).collect();
-        let (results, cut) = self.store.read(|conn| Ok((results(conn, &rows)?, cut_off(conn, &replies)?)))?;
+        let (results, cut, within) = self
+            .store
+            .read(|conn| Ok((results(conn, &rows)?, cut_off(conn, &replies)?, within(conn, session)?)))?;
         let failed = results.iter().filter(|(.., outcome)| outcome != "ok").map(|(seq, ..)| *seq);
         let mut failed: Vec<i64> = failed.chain(cut).collect();
         failed.sort_unstable();
@@ -127,11 +146,15 @@ impl Tree<'_> {
                 by_call.entry(call).or_default().push(at);
             }
         }
-        // The message of the person's that each node answers; parents come before their children.
+        // The message that begins the turn of each node; parents come before their children.
         let mut turns: Vec<usize> = Vec::with_capacity(tree.nodes.len());
         for (n, node) in tree.nodes.iter().enumerate() {
             let above = node.parent.and_then(|p| turns.get(p as usize)).copied();
-            turns.push(if node.kind == NodeKind::User { n } else { above.unwrap_or(n) });
+            // A message before the first turn stands for itself.
+            let of_message =
+                |at: &usize| node.kind != NodeKind::User || tree.nodes[*at].kind == NodeKind::User;
+            let begins = node.kind == NodeKind::User && !within.contains_key(&node.seq);
+            turns.push(above.filter(of_message).filter(|_| !begins).unwrap_or(n));
         }
         let steps = self.store.steps().list(session, 0)?;
         let mut of_turn: HashMap<i64, HashSet<&str>> = HashMap::new();
@@ -146,8 +169,12 @@ impl Tree<'_> {
             files.insert((seq, u32::try_from(step.files.len()).unwrap_or(u32::MAX)));
             let of_message = ToolCall::message_of(call);
             let turn = match of_message {
-                // A command of a message stands before it. Where the message was never sent, no turn has it.
-                Some(message) => tree.nodes.iter().find(|n| n.id == message),
+                // A command of a message stands before it. Where the message was never sent, no turn has it. A shell line
+                // is the user's own.
+                Some(message) => tree.nodes.iter().position(|n| n.id == message).map(|n| {
+                    let own = within.get(&tree.nodes[n].seq) == Some(&Origin::Shell);
+                    &tree.nodes[if own { n } else { turns[n] }]
+                }),
                 None => Some(&tree.nodes[turns[*at]]),
             };
             if let Some(turn) = turn.filter(|turn| turn.seq != seq) {
@@ -155,7 +182,7 @@ impl Tree<'_> {
             }
         }
         files.extend(of_turn.iter().map(|(s, f)| (*s, u32::try_from(f.len()).unwrap_or(u32::MAX))));
-        Ok(TreeMarks { files: files.into_iter().collect(), failed })
+        Ok(TreeMarks { files: files.into_iter().collect(), failed, within: within.into_keys().collect() })
     }
 
     /// The first lines of these entries. Entries that are gone are left out.

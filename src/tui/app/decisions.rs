@@ -18,13 +18,13 @@ use crate::panel::{Availability, Letters, PanelInput};
 /// A letter acts after so long without another key.
 const SILENCE: Duration = Duration::from_millis(150);
 
-/// Whether an action decides something: [`crate::keymap::action::ActionSpec::decides`].
+/// True when an action decides something: [`crate::keymap::action::ActionSpec::decides`].
 pub(crate) fn decides(words: &Vocabulary, action: Action) -> bool {
     words.find(action.0).is_some_and(|s| s.decides)
 }
 
 impl App {
-    /// Whether the layer on top refuses this action now: it presses a deciding button, or comes before the layer could
+    /// True when the layer on top refuses this action now: it presses a deciding button, or comes before the layer could
     /// be read.
     pub(crate) fn withheld(&mut self, action: Action) -> bool {
         let words = self.registry.words();
@@ -107,7 +107,7 @@ impl App {
         true
     }
 
-    /// Whether a letter has waited long enough.
+    /// True when a letter has waited long enough.
     pub(crate) fn has_due_letter(&self) -> bool {
         self.keys.held.as_ref().is_some_and(|held| held.until <= self.clock.mono())
     }
@@ -141,7 +141,7 @@ impl App {
         self.say_of_keys(format!("You write a message{answer}"));
     }
 
-    /// Whether pasted text is not for the question on top, if one is.
+    /// True when pasted text is not for the question on top, if one is.
     pub(crate) fn pastes_past(&self) -> bool {
         self.top_question().is_some_and(|(_, letters, deaf)| match letters {
             Letters::Write => false,

@@ -25,9 +25,9 @@ use crate::keymap::Chord;
 use crate::shipped;
 use crate::testing::{Random, Robot};
 
-/// What words are made of, and the keys that end them.
+/// The letters of words, and the keys that end them.
 const KEYS: &str = "y n a s o r x d q e t i l c j k g u m 1 2 3 4 A D R Y T S K ! space enter enter enter tab backspace up down left";
-/// What moves a focus and presses what has it.
+/// The keys that move a focus and press the button that has it.
 const BLIND: &str = "enter space tab enter up down left right enter space";
 const DRAFT: &str = "half a thought";
 
@@ -39,7 +39,7 @@ fn quit() -> Box<Confirm> {
     )
 }
 
-/// What a task grants, ends or takes away; `None`: nothing. All that is not known to be harmless counts.
+/// Returns what a task grants, ends or takes away; `None`: nothing. All that is not known to be harmless counts.
 fn accident(task: &Task) -> Option<String> {
     use SessionCommand as S;
     let body = match task {

@@ -1,4 +1,4 @@
-//! What a panel wants done outside of itself. The app does what concerns the screen; the rest becomes a [`Task`] of the
+//! The effects that a panel asks for outside of itself. The app does what concerns the screen; the rest becomes a [`Task`] of the
 //! loop, which holds the terminal, threads and settings.
 
 use std::any::Any;
@@ -14,7 +14,7 @@ use crate::panel::{Panel, View};
 /// Work for another thread; its result is delivered to the panel that asked.
 pub type Job = Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>;
 
-/// What a panel asks for.
+/// An effect that a panel asks for.
 pub enum Effect {
     /// A command to the engine; see [`Effect::send`].
     Command(Request),
@@ -70,7 +70,7 @@ pub struct Request {
     pub token: Option<Token>,
 }
 
-/// What to show.
+/// The place to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Navigation {
     /// This agent's conversation, with its composer.
@@ -91,7 +91,7 @@ pub enum Navigation {
     Branch(SessionId),
 }
 
-/// What is done at an entry of a session that was opened for it.
+/// The action at an entry of a session that was opened for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryAction {
     /// Show it.
@@ -135,7 +135,7 @@ pub enum SettingEdit {
     Member { name: String, present: bool },
 }
 
-/// What the loop does outside of the screen.
+/// The work of the loop outside of the screen.
 pub enum Task {
     /// To the engine. Made by the app only: panels use [`Effect::send`].
     Send(Command),
@@ -167,7 +167,7 @@ pub enum Task {
     Quit,
 }
 
-/// What the terminal's window shows besides the screen.
+/// A sign of the terminal's window besides the screen.
 pub enum WindowTask {
     Title(String),
     /// A desktop notification, because the window has no focus.
@@ -198,7 +198,7 @@ pub enum Connect {
 /// A provider that is ready now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connected {
-    /// What was set up, as a sentence for the person.
+    /// The outcome of the set-up, as a sentence for the person.
     pub said: String,
     /// The models to choose from; empty: a model is chosen already.
     pub models: Vec<ModelRef>,
@@ -209,7 +209,7 @@ pub struct Connected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
 
-/// What runs while the screen is left.
+/// A program that runs while the screen is left.
 #[derive(Clone, Debug)]
 pub enum External {
     /// `$VISUAL`/`$EDITOR` on a file. The panel that asked gets the result.

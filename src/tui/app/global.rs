@@ -171,7 +171,7 @@ fn literal(app: &mut App) -> Vec<Effect> {
     }
 }
 
-/// What Escape would do now.
+/// Returns what Escape would do now.
 pub(crate) fn escape_step(app: &App) -> EscapeStep {
     let armed = |at: Option<std::time::Duration>| {
         at.is_some_and(|t| app.model.mono.saturating_sub(t) <= escape::DOUBLE)
@@ -327,7 +327,7 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
     Some(vec![Effect::Push(Box::new(ask))])
 }
 
-/// What quitting would stop, and what happens to it; empty: nothing runs.
+/// Returns what quitting would stop, and what happens to it; empty: nothing runs.
 fn ending(model: &Model) -> String {
     let mut text = String::new();
     if model.main_runs() {

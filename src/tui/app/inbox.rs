@@ -44,7 +44,7 @@ pub(crate) struct Inbox {
     wake_source: Option<PipeReader>,
 }
 
-/// What ended a wait.
+/// The end of a wait.
 pub(crate) struct Wake {
     pub(crate) msg: Option<Msg>,
     /// The terminal has bytes, or an end.

@@ -42,7 +42,7 @@ use crate::view::view_panel::{PanelFacts, ViewPanel};
 /// The screen's state.
 pub struct App {
     pub model: Model,
-    /// What the screen is made of.
+    /// The parts that the screen is made of.
     pub(crate) registry: &'static Registry,
     pub(crate) screen: Screen,
     pub(crate) views: Vec<ViewPanel>,
@@ -183,11 +183,8 @@ impl App {
                 }
             }
             Msg::Engine(event) => {
-                self.event(&event);
-                // Events of agents that are not shown change nothing on the screen.
-                let answer = matches!(event.body, EventBody::Reply(_));
-                let seen = self.model.affects_screen(&event) || self.peek().is_some();
-                self.frame.dirty = answer || seen;
+                let seen = self.event(&event);
+                self.frame.dirty = seen || matches!(event.body, EventBody::Reply(_));
             }
             Msg::Notice(notice) => self.notice(*notice),
             Msg::Job(token, result) => self.job(token, result),
@@ -238,12 +235,12 @@ impl App {
         std::mem::take(&mut self.tasks)
     }
 
-    /// Whether something changed since the last frame, or the screen changes by itself now.
+    /// True when something changed since the last frame, or the screen changes by itself now.
     pub fn due(&self) -> bool {
         self.frame.dirty || self.ticks() || self.frame.spin.is_some_and(|w| self.clock.mono() >= w)
     }
 
-    /// Whether more changes by itself now than spinners: the panels are told of it.
+    /// True when more changes by itself now than spinners: the panels are told of it.
     pub(crate) fn ticks(&self) -> bool {
         self.frame.wake.is_some_and(|w| self.clock.mono() >= w)
     }
@@ -285,7 +282,7 @@ impl App {
         }
     }
 
-    /// What layout, titles and badges show of a view.
+    /// Returns what layout, titles and badges show of a view.
     pub(crate) fn facts(&self, view: View) -> &PanelFacts {
         self.views[view.digit()].facts()
     }
@@ -304,16 +301,16 @@ impl App {
         self.panel(owner).map(|p| p.status(&self.model))
     }
 
-    /// Whether a panel has nothing to show, or is gone.
+    /// True when a panel has nothing to show, or is gone.
     pub(crate) fn is_empty(&self, owner: Owner) -> bool {
         self.status_of(owner).is_none_or(|s| s.empty)
     }
 
-    /// Delivers an event to a panel and carries out the effects of it.
-    pub(crate) fn tell(&mut self, owner: Owner, event: PanelEvent<'_>) {
-        if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.handle(event, m)) {
-            self.effects(owner, list);
-        }
+    /// Delivers an event to a panel and carries out the effects of it. `false`: the panel ignored it.
+    pub(crate) fn tell(&mut self, owner: Owner, event: PanelEvent<'_>) -> bool {
+        let Some(Reply::Done(list)) = self.with(owner, |p, m| p.handle(event, m)) else { return false };
+        self.effects(owner, list);
+        true
     }
 
     /// Sections of the key file that are active, inner first.
@@ -379,7 +376,8 @@ impl App {
         false
     }
 
-    fn event(&mut self, event: &Event) {
+    /// Takes an event in. `false`: nothing on the screen changes, as with most events of agents that are not shown.
+    fn event(&mut self, event: &Event) -> bool {
         let failed = self.fails(event);
         self.model.apply(event);
         if self.keys.next_mode && self.model.agent.session.profile_known {
@@ -391,14 +389,12 @@ impl App {
         }
         self.at_home(event);
         if !self.model.affects_screen(event) {
-            if let Some(owner) = self.peek() {
-                self.tell(owner, PanelEvent::Engine(event));
-            }
+            let seen = self.peek().is_some_and(|owner| self.tell(owner, PanelEvent::Engine(event)));
             self.answered(event);
             if event.agent.is_main() {
                 self.after_event(event);
             }
-            return;
+            return seen;
         }
         let mut owners: Vec<Owner> = View::ALL.into_iter().map(Owner::View).collect();
         owners.extend(self.dialogs().map(|l| Owner::Layer(l.id)));
@@ -409,5 +405,6 @@ impl App {
         }
         self.answered(event);
         self.after_event(event);
+        true
     }
 }

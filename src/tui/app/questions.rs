@@ -205,12 +205,12 @@ impl App {
         }
     }
 
-    /// Whether the person writes: a question that opens now takes no keys.
+    /// True when the person writes: a question that opens now takes no keys.
     pub(crate) fn is_writing(&self) -> bool {
         self.typing() || !self.is_empty(COMPOSER)
     }
 
-    /// Whether a printable key was pressed just now.
+    /// True when a printable key was pressed just now.
     pub(crate) fn typing(&self) -> bool {
         self.keys.typed.is_some_and(|t| self.model.mono.saturating_sub(t) < QUIET)
     }
@@ -235,12 +235,12 @@ impl App {
         self.questions.folded.as_ref()?.question(&self.model)
     }
 
-    /// Whether Escape in the composer is about a question that is folded.
+    /// True when Escape in the composer is about a question that is folded.
     pub(crate) fn is_folded_in_sight(&self) -> bool {
         self.questions.folded.is_some() && !self.is_folded_hidden() && self.screen.focus == View::Composer
     }
 
-    /// Whether the screen has no room for the question that is folded.
+    /// True when the screen has no room for the question that is folded.
     pub(crate) fn is_folded_hidden(&self) -> bool {
         self.questions.folded.is_some() && !self.screen.shows_folded
     }

@@ -66,7 +66,7 @@ impl App {
         }
     }
 
-    /// Whether this is a message that goes out before the engine has reported whether a model is set up.
+    /// True when this is a message that goes out before the engine has reported whether a model is set up.
     pub(crate) fn is_early(&self, body: &CommandBody) -> bool {
         !self.model.engine.ready && matches!(body, CommandBody::Turn(TurnCommand::Submit { .. }))
     }

@@ -46,7 +46,9 @@ impl App {
             }
             Effect::Compose(ComposerInput::Key(key)) => self.typed_elsewhere(PanelInput::Key(&key)),
             Effect::Compose(ComposerInput::Paste(text)) => self.typed_elsewhere(PanelInput::Paste(&text)),
-            Effect::Tell(view, message) => self.tell(Owner::View(view), PanelEvent::Message(message)),
+            Effect::Tell(view, message) => {
+                self.tell(Owner::View(view), PanelEvent::Message(message));
+            }
             Effect::Toast(notice) => self.notice(notice),
             Effect::Settings(change) => self.change_settings(change),
             Effect::Task(task) => self.task(from, task),
@@ -231,7 +233,7 @@ impl App {
         self.ask_snapshot();
     }
 
-    /// Whether the top layer is this confirmation already: the key that opens it works in it, too, and each Escape closes
+    /// True when the top layer is this confirmation already: the key that opens it works in it, too, and each Escape closes
     /// one.
     fn is_on_top(&self, panel: &dyn Panel) -> bool {
         let same = |top: &dyn Panel| {
@@ -374,7 +376,7 @@ impl App {
         }
     }
 
-    /// What the app does after each message: it reports to the terminal's panel, and shows questions and the title.
+    /// Reports to the terminal's panel, and shows questions and the title, after each message.
     pub(crate) fn after_message(&mut self) {
         crate::view::arrange::settle_focus(self, self.screen.notice_actions.len());
         crate::pane::settle(self);
@@ -383,7 +385,7 @@ impl App {
         crate::terminal::outside::show_title(self);
     }
 
-    /// What the app itself does about an event.
+    /// Does the app's own part about an event.
     pub(crate) fn after_event(&mut self, event: &Event) {
         self.recall_asks(event);
         match &event.body {

@@ -16,7 +16,7 @@ const GATHER: Duration = Duration::from_millis(150);
 /// A value that changes all the time is written this often.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// What a saver keeps. An empty value ([`Default`]) removes the file.
+/// A value that a saver keeps. An empty value ([`Default`]) removes the file.
 pub(crate) trait Persistent: Serialize + Default + PartialEq + Send + 'static {
     /// The bytes of the file `path`. A value may write large parts into files of its own beside it.
     ///
@@ -29,7 +29,7 @@ pub(crate) trait Persistent: Serialize + Default + PartialEq + Send + 'static {
     /// Removes files beside `path` that the value written there does not use.
     fn sweep(&self, _path: &Path) {}
 
-    /// Whether it is written at once, because an older value on disk would be wrong and not only old.
+    /// True when it is written at once, because an older value on disk would be wrong and not only old.
     fn urgent(&self) -> bool {
         false
     }

@@ -61,7 +61,7 @@ impl Layer {
         self.panel.call(model, f)
     }
 
-    /// Whether it would look the same as it was drawn last; `top`: it has the focus. A dialog may read any slice of the
+    /// True when it would look the same as it was drawn last; `top`: it has the focus. A dialog may read any slice of the
     /// model.
     pub(crate) fn is_drawn(&self, model: &Model, slices: &Revisions, top: bool) -> bool {
         let delayed = top && !self.delay.is_over(model);
@@ -127,9 +127,9 @@ pub(crate) struct Screen {
     pub(crate) areas: Option<Areas>,
     /// The last frame had room for the folded question.
     pub(crate) shows_folded: bool,
-    /// What a click on each row of the notice bar does.
+    /// The action of a click on each row of the notice bar.
     pub(crate) notice_actions: Vec<Option<&'static str>>,
-    /// What a click on columns of the header does.
+    /// The action of a click on columns of the header.
     pub(crate) header_clicks: Vec<(std::ops::Range<u16>, &'static str)>,
     /// Where each layer was drawn last.
     pub(crate) boxes: Vec<Rect>,
@@ -210,7 +210,7 @@ pub(crate) struct Router {
     pub(crate) suspended: Option<Owner>,
     /// Requests for a whole state without an answer yet, by agent.
     pub(crate) snapshots: HashMap<AgentId, CommandId>,
-    /// What to do in a session once it is open, and the command that opens it.
+    /// The work in a session once it is open, and the command that opens it.
     pub(crate) then: Option<(SessionId, CommandId, AfterOpen)>,
 }
 
@@ -222,7 +222,7 @@ pub(crate) struct PendingRequest {
     pub(crate) screen: AgentId,
 }
 
-/// What to do in a session once it is open.
+/// The work in a session once it is open.
 #[derive(Clone, Copy)]
 pub(crate) enum AfterOpen {
     /// Start a branch from this entry; `None`: from the session's end.

@@ -302,7 +302,7 @@ fn a_confirmation_over_a_question_does_not_hand_its_key_on() {
     }
 }
 
-/// What was not waiting when the person turned to the questions is none of the row, whatever else is aside.
+/// A question that was not waiting when the person turned to the others is none of the row, whatever else is aside.
 #[test]
 fn a_question_that_was_not_in_the_row_is_folded() {
     let mut r = Robot::new(118, 25);

@@ -46,7 +46,7 @@ pub type SaveSetting = Box<dyn Fn(&str, &crate::app::effect::SettingEdit) -> Res
 pub type SetUp =
     Arc<dyn Fn(crate::app::effect::Connect) -> Result<crate::app::effect::Connected, String> + Send + Sync>;
 
-/// What the screen is made from.
+/// The options that the screen is made from.
 pub struct UiOptions {
     pub config: schema::Ui,
     pub mode: ScreenMode,
@@ -106,7 +106,7 @@ pub struct Hooks {
     pub connect: Option<SetUp>,
 }
 
-/// What was found on this machine and can be offered.
+/// The programs and keys found on this machine, which can be offered.
 #[derive(Default)]
 pub struct Found {
     /// Keys of the environment, by name.
@@ -115,7 +115,7 @@ pub struct Found {
     pub agents: Vec<String>,
 }
 
-/// What happens at the start.
+/// The first steps at the start.
 #[derive(Default)]
 pub struct Start {
     /// No model was found: offer to set one up, once the engine has answered.

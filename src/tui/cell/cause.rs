@@ -125,7 +125,7 @@ fn exception(line: &str) -> bool {
         && (rest.is_empty() || rest.starts_with(": ") || rest.starts_with(" ["))
 }
 
-/// What follows a place in a compiler's or test's line is an error.
+/// True when an error follows a place in a compiler's or test's line.
 fn compiler(rest: &str, lines: &[&str], n: usize) -> bool {
     let rest = rest.trim_start();
     let says = ["error:", "fatal error:", "error TS", "error ["].iter().any(|e| rest.starts_with(e));

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tiller_protocol::mcp::named_target;
 use tiller_protocol::{ToolInfo, ToolVerb};
 
-/// What a call's row says, as its tool says it while it runs. `tool`: `None` for a tool of another program, of which
+/// Returns what a call's row says, as its tool says it while it runs. `tool`: `None` for a tool of another program, of which
 /// name and arguments are all that is known. Not cleaned for a terminal.
 pub fn describe(name: &str, arguments: &Value, tool: Option<&ToolInfo>) -> (String, String) {
     let first = || {

@@ -33,7 +33,7 @@ pub(crate) use tool::{is_todo, joins};
 /// Columns left of every block's text.
 pub const INDENT: usize = 2;
 
-/// What a layout depends on, besides its cell.
+/// The facts that a layout depends on, besides its cell.
 #[derive(Clone, Debug)]
 pub struct CellCx<'a> {
     /// Columns of the whole block.
@@ -203,7 +203,7 @@ pub fn lay(cell: &Cell, sharing: &[&Cell], cx: &CellCx<'_>, old: Option<CellLayo
     }
 }
 
-/// Whether unfolding shows more.
+/// True when unfolding shows more.
 pub fn folds(cell: &Cell) -> bool {
     match &cell.body {
         Body::Thinking { text, .. } => !text.is_empty(),
@@ -216,7 +216,7 @@ pub fn folds(cell: &Cell) -> bool {
     }
 }
 
-/// Whether a blank row stands between two cells.
+/// True when a blank row stands between two cells.
 pub fn gap(before: Option<&Cell>, cell: &Cell) -> bool {
     let Some(before) = before else { return false };
     let small = |b: &Body| matches!(b, Body::Tool(_) | Body::Thinking { .. } | Body::Demo);
@@ -238,7 +238,7 @@ fn is_band(body: &Body) -> bool {
     matches!(body, Body::User { .. } | Body::Shell { .. })
 }
 
-/// What `y` copies: the source.
+/// Returns what `y` copies: the source.
 pub fn source(cell: &Cell) -> String {
     match &cell.body {
         Body::User { text, .. }
@@ -260,7 +260,7 @@ pub fn source(cell: &Cell) -> String {
     }
 }
 
-/// What it is, for toasts: `reply`.
+/// Returns what it is, for toasts: `reply`.
 pub fn kind(cell: &Cell) -> &'static str {
     match &cell.body {
         Body::User { .. } => "message",

@@ -187,7 +187,7 @@ fn the_output_of_a_shell_line_folds_at_twenty_lines() {
     }
 }
 
-/// What the engine adds to a result hides no reason: the row of a failed call says why, its mark says that there is a rule, and the
+/// An addition of the engine to a result hides no reason: the row of a failed call says why, its mark says that there is a rule, and the
 /// opened row has all of it.
 #[test]
 fn the_row_of_a_failed_call_says_the_reason_and_that_a_rule_concerns_it() {

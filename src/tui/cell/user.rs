@@ -74,7 +74,7 @@ pub(super) fn sent(text: &str, cx: &CellCx<'_>) -> Vec<Line> {
     vec![line]
 }
 
-/// What the engine or a shell line says to the model: one dim line, unless unfolded.
+/// Returns what the engine or a shell line says to the model: one dim line, unless unfolded.
 fn quiet(text: &str, cx: &CellCx<'_>) -> CellLayout {
     let mut all: Vec<Line> = Vec::new();
     for l in lines(text) {

@@ -55,7 +55,7 @@ pub type Then = Box<dyn Fn(&str) -> Result<Vec<Effect>, String>>;
 /// The dialog.
 pub struct TextPrompt {
     title: String,
-    /// What to enter, in one line.
+    /// The text to enter, in one line.
     about: String,
     edit: Edit,
     then: Then,

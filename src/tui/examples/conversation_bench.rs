@@ -1,4 +1,4 @@
-//! What a key, a delta and a frame of the conversation cost, at three lengths. Prints a table:
+//! The costs of a key, a delta and a frame of the conversation, at three lengths. Prints a table:
 //! `cargo run --release -p tiller-tui --example conversation_bench`. With lengths of sessions behind it, it prints what
 //! moving about in them costs: `-- 1000 10000 100000`.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its table")]
@@ -273,7 +273,7 @@ fn timed(n: usize, mut f: impl FnMut(usize)) -> (f64, f64) {
     quantiles(all)
 }
 
-/// What moving about in sessions of several lengths costs: the whole of it, and the longest time without a frame.
+/// Prints the cost of moving about in sessions of several lengths: the whole of it, and the longest time without a frame.
 /// `lengths`: numbers of entries.
 fn moves(lengths: &[usize]) {
     println!("{:<34}{:>9}{:>12}{:>14}{:>10}{:>9}", "", "entries", "all ms", "longest ms", "handed", "loaded");

@@ -102,7 +102,7 @@ pub(super) fn snapshot() -> Snapshot {
     }
 }
 
-/// What the engine says to a command; `None`: nothing.
+/// Returns what the engine says to a command; `None`: nothing.
 pub(super) fn answer(stage: &Stage, command: &Command) -> Option<ReplyEvent> {
     Some(match &command.body {
         CommandBody::Query(query) => return queried(stage, query),
@@ -470,7 +470,7 @@ fn program_screen() -> ScreenView {
     }
 }
 
-/// What a search finds.
+/// Returns what a search finds.
 fn found(query: &SearchQuery) -> SearchPage {
     let hit = |n: u128, title: &str, role, minutes, preview: &str| {
         let at = preview.find(&query.text).unwrap_or(0);

@@ -28,7 +28,7 @@ pub struct Contrast {
     pub colours: (Rgb, Rgb),
     /// 1 to 21.
     pub ratio: f64,
-    /// What it needs.
+    /// The contrast that it needs.
     pub least: f64,
     /// Cells that are drawn so in all scenes, spaces aside.
     pub cells: usize,

@@ -149,7 +149,7 @@ fn diff(s: &mut Stage) {
     s.act("conversation.unfold");
 }
 
-/// What stands in the place of a picture until it is opened.
+/// Shows the row in the place of a picture until it is opened.
 fn picture(s: &mut Stage) {
     story::open(s);
     s.user("How does the error page look?");

@@ -77,7 +77,7 @@ fn a_text_that_finds_no_room_is_noted() {
     assert_eq!(CLIPPED.take(), ["too long for it", "zu groß für es"]);
 }
 
-/// What is cut says so, by the mark of a text that was shortened; and nothing is cut while its row has room.
+/// A text that is cut says so, by the mark of a text that was shortened; and nothing is cut while its row has room.
 #[test]
 fn nothing_is_cut_without_a_mark_or_beside_room() {
     let check = |size: (u16, u16)| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What a screen is drawn with: a theme, the number of colours, the terminal's own background.
+//! The look that a screen is drawn with: a theme, the number of colours, the terminal's own background.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -96,7 +96,7 @@ fn sandbox_missing(s: &mut Stage) {
     s.act("sandbox.open");
 }
 
-/// What the self-test tries, in full and in brief.
+/// The acts that the self-test tries, in full and in brief.
 const PROBES: &[(&str, &str)] = &[
     ("write outside the workspace", "outside writes"),
     ("write protected names", "protected names"),

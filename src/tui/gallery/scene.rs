@@ -1,4 +1,4 @@
-//! What a scene is.
+//! A scene of the gallery.
 
 use tiller_config::schema::Ui;
 
@@ -8,7 +8,7 @@ use super::stage::Stage;
 pub struct Scene {
     /// For file names and the command line: lower case, with `_`.
     pub name: &'static str,
-    /// What it shows, in sentence case.
+    /// Its content, in sentence case.
     pub title: &'static str,
     /// Settings of the screen that differ from the built-in ones.
     pub(super) settings: fn(&mut Ui),

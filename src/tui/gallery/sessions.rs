@@ -100,7 +100,7 @@ fn spawned() -> Vec<TreeSpawned> {
     vec![agent(1, "date handling", AgentState::Done, 1), agent(2, "cap and back-off", AgentState::Failed, 0)]
 }
 
-/// What the tree browser receives.
+/// Returns what the tree browser receives.
 pub(super) fn tree_of(query: &TreeQuery) -> Option<TreeReply> {
     Some(match query {
         TreeQuery::Nodes { session: asked } => {
@@ -127,7 +127,7 @@ pub(super) fn tree_of(query: &TreeQuery) -> Option<TreeReply> {
                 open_in: None,
             };
             TreeReply::Nodes {
-                tree: Box::new(SessionTree {
+                tree: std::sync::Arc::new(SessionTree {
                     session: asked.unwrap_or(session(1)),
                     title: "Honour Retry-After".into(),
                     project: PROJECT.into(),
@@ -148,7 +148,11 @@ pub(super) fn tree_of(query: &TreeQuery) -> Option<TreeReply> {
         }
         TreeQuery::Marks { session } => TreeReply::Marks {
             session: *session,
-            marks: TreeMarks { files: vec![(2, 2), (4, 1), (6, 1), (8, 2)], failed: vec![10] },
+            marks: TreeMarks {
+                files: vec![(2, 2), (4, 1), (6, 1), (8, 2)],
+                failed: vec![10],
+                within: Vec::new(),
+            },
         },
         TreeQuery::Lines { entries } => TreeReply::Lines {
             lines: NODES

@@ -73,7 +73,7 @@ pub(super) struct Stage {
     app: App,
     pub(super) clock: Arc<ManualClock>,
     picture: Picture,
-    /// What the engine says when it is asked for the whole state of the main agent.
+    /// The engine's answer about the whole state of the main agent.
     pub(super) snapshot: Snapshot,
     /// The engine's lists of sessions, models and the like are empty.
     pub(super) new_here: bool,
@@ -486,7 +486,7 @@ impl Stage {
         }
     }
 
-    /// What is on the screen.
+    /// Returns what is on the screen.
     pub(super) fn picture(&self) -> &Picture {
         &self.picture
     }

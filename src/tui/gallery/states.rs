@@ -154,7 +154,7 @@ fn ascii(s: &mut Stage) {
     s.act("view.todo");
 }
 
-/// What was printed.
+/// The text that was printed.
 #[derive(Clone, Default)]
 struct Paper(Arc<Mutex<Vec<u8>>>);
 

@@ -14,7 +14,7 @@ use super::stage::{Call, START, Stage};
 /// The first message.
 pub(super) const WISH: &str = "Make the retry logic honour Retry-After and add what is missing.";
 
-/// What the model thought first.
+/// The model's first thought.
 pub(super) const THOUGHT: &str = "The user wants Retry-After to be honoured. The header can be a number of seconds \
      or an HTTP date. I should look at the client and its tests first, then cap the pause at the policy's limit.";
 
@@ -65,7 +65,7 @@ fn by_main() -> Who {
     Who::Agent { agent: AgentId::main() }
 }
 
-/// What changed in the folder.
+/// Returns what changed in the folder.
 pub(super) fn feed() -> Vec<FileChange> {
     let shell = || Who::Shell { agent: AgentId::main() };
     vec![

@@ -3,7 +3,7 @@
 //! Enter of a script, unless the line is a command: that one waits for the Enter of a person. Many ways to paste have no marks: mosh,
 //! `tmux paste-buffer`, dictation. Once a marked paste has come, each key is itself.
 //!
-//! What a person types is not delayed. A key of a text acts at once, since a paste would insert it as well; a line end
+//! Keys that a person types are not delayed. A key of a text acts at once, since a paste would insert it as well; a line end
 //! waits only directly behind a fast key, and a key that decides in a dialog for a moment. Times are given: [`Bursts`] is
 //! pure.
 
@@ -39,7 +39,7 @@ const WORDS: usize = 8;
 /// Bytes of one paste that are kept.
 const MOST: usize = 64 << 20;
 
-/// What a key that stands for text does now.
+/// The use of a key that stands for text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyUse {
     /// It goes to a program's own terminal.
@@ -170,7 +170,7 @@ impl Burst {
         }
     }
 
-    /// What comes next belongs to a text, whatever it is.
+    /// True when the next input belongs to a text, whatever it is.
     fn is_text(&self) -> bool {
         self.text.is_some() || self.enter().is_some()
     }

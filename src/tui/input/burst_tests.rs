@@ -78,7 +78,7 @@ impl Desk {
         panel.downcast_ref::<crate::panel::composer::Composer>().unwrap().draft_text()
     }
 
-    /// What was sent, run, answered or ended.
+    /// Returns what was sent, run, answered or ended.
     fn done(&mut self) -> Vec<String> {
         self.r.wait(Duration::from_millis(1));
         let acts = |c: &&CommandBody| {
@@ -550,7 +550,7 @@ fn a_dialog_keeps_what_is_pasted_over_it() {
     }
 }
 
-/// What a person types where keys decide is the same at each speed of a person.
+/// Keys that a person types where they decide act alike at each speed.
 #[test]
 fn what_is_typed_by_hand_where_keys_decide_acts() {
     let mut random = Random(0xdec1);

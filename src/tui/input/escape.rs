@@ -1,4 +1,4 @@
-//! What Escape does now: one list of steps for the whole screen. One Escape is exactly one step, and the footer names
+//! The step that Escape takes now: one list of steps for the whole screen. One Escape is exactly one step, and the footer names
 //! that step. Pure, so that it can be tested as a model.
 
 use std::time::Duration;
@@ -64,12 +64,12 @@ pub const DOUBLE: Duration = Duration::from_millis(600);
 /// Time after a stop within which Escape asks about the agents that go on.
 pub const AGENTS: Duration = Duration::from_secs(5);
 
-/// What the choice of a step needs to know.
+/// The facts that the choice of a step depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EscapeContext {
     /// Keys of a sequence wait.
     pub prefix: bool,
-    /// What the panel on top (layer or focused pane) has open inside.
+    /// The innermost thing that is open in the panel on top (layer or focused pane).
     pub inside: Option<EscapeStep>,
     /// A layer is on top.
     pub layer: bool,
@@ -120,7 +120,7 @@ pub fn step(s: &EscapeContext) -> EscapeStep {
     if s.armed { EscapeStep::Rewind } else { EscapeStep::Arm }
 }
 
-/// What Ctrl-C does now.
+/// The step that Ctrl-C takes now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakStep {
     Copy,
@@ -178,7 +178,7 @@ mod tests {
         )
     }
 
-    /// What is left after the step, as the app carries it out.
+    /// Returns what is left after the step, as the app carries it out.
     fn after(s: &EscapeContext, escape_step: EscapeStep) -> EscapeContext {
         let mut n = *s;
         n.armed = false;

@@ -93,7 +93,7 @@ impl App {
         }
     }
 
-    /// Whether this key alone is Escape here: it drops a sequence and does nothing else.
+    /// True when this key alone is Escape here: it drops a sequence and does nothing else.
     fn is_escape(&self, scopes: &[&str], chord: Chord) -> bool {
         matches!(self.keys.map.lookup(scopes, &[chord]), Lookup::Actions(a) if a.contains(&Action("global.escape")))
     }

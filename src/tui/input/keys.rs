@@ -52,7 +52,7 @@ pub(super) fn utf8(b: &[u8]) -> Parse {
     }
 }
 
-/// What follows an Escape that began no sequence: the key with Alt.
+/// Returns what follows an Escape that began no sequence: the key with Alt.
 pub(super) fn after_escape(b: &[u8]) -> Parse {
     let alt = |k: KeyEvent| Input::Key(key(k.code, k.modifiers | KeyModifiers::ALT));
     match b[0] {

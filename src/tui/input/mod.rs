@@ -65,7 +65,7 @@ pub enum TerminalFact {
     Mode(u16, u8),
 }
 
-/// What the decoder waits for; decides how long the reader waits before it calls [`Decoder::flush`].
+/// The input that the decoder waits for; decides how long the reader waits before it calls [`Decoder::flush`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecoderWait {
     /// Nothing: block until bytes come.
@@ -137,7 +137,7 @@ impl Decoder {
         }
     }
 
-    /// What is being waited for.
+    /// Returns what is being waited for.
     pub fn waiting(&self) -> DecoderWait {
         if self.paste.open() {
             return DecoderWait::Rest;

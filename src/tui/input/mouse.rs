@@ -95,7 +95,7 @@ impl App {
         line.is_some_and(|id| self.act(Action(id)))
     }
 
-    /// What opens the session of the start screen that was clicked.
+    /// Returns what opens the session of the start screen that was clicked.
     fn recent_at(&self, event: &MouseEvent) -> Option<Action> {
         let start = self.screen.areas.as_ref().map(|a| a.start)?;
         let inside = start.contains(Position::new(event.column, event.row));

@@ -38,7 +38,7 @@ impl Menu {
     }
 }
 
-/// What help, palette, footer and key files know of an action.
+/// An action, as help, palette, footer and key files know it.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionSpec {
     pub action: Action,
@@ -46,7 +46,7 @@ pub struct ActionSpec {
     pub label: &'static str,
     /// One sentence, for help and palette.
     pub help: &'static str,
-    /// Whether the palette offers it.
+    /// True when the palette offers it.
     pub palette: bool,
     /// Its group in the palette and in the box after the leader key; `None`: the box leaves it out.
     pub menu: Option<Menu>,

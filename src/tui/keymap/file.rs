@@ -174,7 +174,7 @@ struct KeyFile {
 }
 
 impl KeyFile {
-    /// What can be read of it; the rest is reported.
+    /// Returns what can be read of it; the rest is reported.
     fn parse(
         words: &'static Vocabulary,
         file: &str,

@@ -7,7 +7,7 @@ use super::chord::{Chord, show};
 use super::vocabulary::Vocabulary;
 use crate::keymap::action::{Action, LEADER};
 
-/// What a binding does.
+/// The target of a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BindingTarget {
     /// The first of these that can be done now.
@@ -90,7 +90,7 @@ impl Keymap {
         self.scopes.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// What `keys` (the last one just pressed) mean in these sections, inner first.
+    /// Returns what `keys` (the last one just pressed) mean in these sections, inner first.
     pub fn lookup(&self, scopes: &[&str], keys: &[Chord]) -> Lookup {
         let begun = keys.first().and_then(|first| self.begins.get(first));
         for scope in scopes.iter().filter(|s| begun.is_some_and(|here| here.contains(s))) {
@@ -115,7 +115,7 @@ impl Keymap {
         Lookup::None
     }
 
-    /// What can follow `prefix`, for the which-key box: next key, action (`None`: another prefix).
+    /// Returns what can follow `prefix`, for the which-key box: next key, action (`None`: another prefix).
     /// Inner sections first; a key that an inner section binds is not repeated.
     pub fn following(&self, scopes: &[&str], prefix: &[Chord]) -> Vec<(Chord, Option<Action>)> {
         let mut out: Vec<(Chord, Option<Action>)> = Vec::new();
@@ -153,7 +153,7 @@ impl Keymap {
             .map(|b| b.keys.as_slice())
     }
 
-    /// Whether these keys lead to `action`: no inner section covers them or their beginning.
+    /// True when these keys lead to `action`: no inner section covers them or their beginning.
     fn reaches(&self, keys: &[Chord], action: Action, scopes: &[&str]) -> bool {
         let found = match self.lookup(scopes, keys) {
             Lookup::Actions(found) => found.contains(&action),

@@ -48,7 +48,7 @@ pub struct SessionModel {
     pub goal: Option<GoalView>,
 }
 
-/// Whether a turn runs, and what it waits for.
+/// The turn that runs, if one does, and what it waits for.
 #[derive(Default)]
 pub struct TurnModel {
     pub running: bool,

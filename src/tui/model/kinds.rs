@@ -1,4 +1,4 @@
-//! What can be offered before anything runs: kinds of agents, and keys of the environment.
+//! Offers before anything runs: kinds of agents, and keys of the environment.
 
 use tiller_protocol::ModelRef;
 

@@ -1,4 +1,4 @@
-//! What the engine has reported so far, one slice per concern. Events change it in [`Model::apply`] only; the screen's
+//! The state that the engine has reported so far, one slice per concern. Events change it in [`Model::apply`] only; the screen's
 //! own facts (settings, window, tour) are set by `app`.
 
 mod agent;

@@ -14,7 +14,7 @@ use crate::app::saver::{Saver, own_lock, write};
 /// Windows of one session that keep their remarks at the same time.
 const WINDOWS: usize = 64;
 
-/// What a remark is about, and what it says. Kept by the line's text as well, so that it survives a reload.
+/// A remark: its place, and its words. Kept by the line's text as well, so that it survives a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Comment {
     pub path: String,
@@ -51,7 +51,7 @@ pub(crate) struct Remarks {
 impl crate::app::saver::Persistent for Remarks {}
 
 impl Remarks {
-    /// What a new remark on `spot` starts with: what was begun there, else the remark that is there.
+    /// Returns what a new remark on `spot` starts with: what was begun there, else the remark that is there.
     pub(crate) fn text_on(&self, spot: &CommentAnchor) -> String {
         let mut both = self.begun.iter().chain(&self.done);
         both.find(|c| c.is_on(spot)).map(|c| c.text.clone()).unwrap_or_default()

@@ -61,7 +61,7 @@ impl Slice {
 pub struct Revisions([Revision; Slice::ALL.len()]);
 
 impl Revisions {
-    /// Whether these slices have the same numbers at both moments.
+    /// True when these slices have the same numbers at both moments.
     pub fn same(&self, other: &Self, slices: &[Slice]) -> bool {
         slices.iter().all(|s| self.0[*s as usize] == other.0[*s as usize])
     }

@@ -166,7 +166,7 @@ impl Model {
         }
     }
 
-    /// Whether anything on the screen may change by this event.
+    /// True when anything on the screen may change by this event.
     pub(crate) fn affects_screen(&self, event: &Event) -> bool {
         self.target(event) == EventTarget::Shown || is_global(event)
     }
@@ -229,14 +229,14 @@ impl Model {
         if self.shown.is_some() { &self.home.session } else { &self.agent.session }
     }
 
-    /// Whether a shell line runs in the main session, whichever agent is shown.
+    /// True when a shell line runs in the main session, whichever agent is shown.
     pub(crate) fn main_line_runs(&self) -> bool {
         let conversation =
             if self.shown.is_some() { &self.home.conversation } else { &self.agent.conversation };
         conversation.running_line().is_some()
     }
 
-    /// Whether the main agent's turn runs, whichever agent is shown.
+    /// True when the main agent's turn runs, whichever agent is shown.
     pub fn main_runs(&self) -> bool {
         if self.shown.is_some() { self.home.turn.running } else { self.agent.turn.running }
     }

@@ -98,7 +98,7 @@ pub struct EngineModel {
     pub ready: bool,
     /// Why the store does not save; `None`: it saves.
     pub not_saving: Option<String>,
-    /// What confines commands; `None`: the self-test has not ended.
+    /// The confinement of commands; `None`: the self-test has not ended.
     pub sandbox: Option<Box<SandboxState>>,
 }
 

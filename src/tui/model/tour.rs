@@ -80,7 +80,7 @@ impl Tour {
         self.steps.get(self.at).map(|s| (s, self.at + 1, self.steps.len()))
     }
 
-    /// Whether there is one at all.
+    /// True when there is one at all.
     pub fn exists(&self) -> bool {
         !self.steps.is_empty()
     }

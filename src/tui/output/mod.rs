@@ -67,7 +67,7 @@ impl Encoder {
         self.repaint = true;
     }
 
-    /// Whether the next frame is drawn whole.
+    /// True when the next frame is drawn whole.
     pub(crate) fn repaints(&self) -> bool {
         self.repaint
     }

@@ -28,7 +28,7 @@ pub(super) struct CellStyle {
 pub(super) const SEEN: Modifier =
     Modifier::UNDERLINED.union(Modifier::SLOW_BLINK).union(Modifier::REVERSED).union(Modifier::CROSSED_OUT);
 
-/// What a terminal has after a reset.
+/// The style of a terminal after a reset.
 pub(super) const PLAIN: CellStyle =
     CellStyle { fg: Color::Reset, bg: Color::Reset, modifier: Modifier::empty() };
 
@@ -52,7 +52,7 @@ impl CellStyle {
         Self { fg: cell.fg, bg: cell.bg, modifier: cell.modifier }
     }
 
-    /// Whether an empty cell looks right with this style.
+    /// True when an empty cell looks right with this style.
     pub(super) fn bares(self, cell: &Cell) -> bool {
         self.bg == cell.bg && !self.modifier.intersects(SEEN) && !cell.modifier.intersects(SEEN)
     }
@@ -85,7 +85,7 @@ impl Sgr {
         if steps.bytes() < anew.bytes() { steps } else { anew }
     }
 
-    /// What is to be ended, then what is to be set. `reset`: all of it ends at once.
+    /// Returns what is to be ended, then what is to be set. `reset`: all of it ends at once.
     fn steps(from: CellStyle, to: CellStyle, reset: bool) -> Self {
         let mut all = Self { params: [0; 32], len: 0 };
         if reset {
@@ -248,7 +248,7 @@ impl Way {
     }
 }
 
-/// What the terminal saved with DECSC: style, column and row.
+/// The state that the terminal saved with DECSC: style, column and row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SavedCursor {
     pub(super) style: CellStyle,

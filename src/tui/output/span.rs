@@ -38,14 +38,14 @@ enum SpanKind {
     Erased { rest: bool },
 }
 
-/// What is to be written for a frame.
+/// The cells to be written for a frame.
 #[derive(Default)]
 pub(super) struct Spans {
     all: Vec<Span>,
 }
 
 impl Spans {
-    /// What differs in these rows. `erases`: the terminal erases to the background that is set.
+    /// Returns what differs in these rows. `erases`: the terminal erases to the background that is set.
     pub(super) fn find(prev: &Buffer, next: &Buffer, rows: &[usize], erases: bool) -> Self {
         let width = usize::from(next.area.width).max(1);
         let mut spans = Self::default();
@@ -155,7 +155,7 @@ impl RowDiff<'_> {
         self.torn = self.torn.max(torn);
     }
 
-    /// Whether the cell may be erased: whatever stands there, it stands in this cell alone.
+    /// True when the cell may be erased: whatever stands there, it stands in this cell alone.
     fn single(&self, x: usize) -> bool {
         x < self.torn || columns(&self.old[x]) == 1
     }

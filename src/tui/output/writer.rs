@@ -92,7 +92,7 @@ impl Writer {
         self.direct = direct.map(|d| Box::new(d) as _);
     }
 
-    /// Whether a frame may be made now. When not, [`OutputMsg::Ready`] comes as soon as it may.
+    /// True when a frame may be made now. When not, [`OutputMsg::Ready`] comes as soon as it may.
     pub fn ready(&self) -> bool {
         let mut s = self.shared.lock();
         let ready = !s.busy && s.waiting.is_none();

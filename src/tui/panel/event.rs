@@ -26,7 +26,7 @@ pub enum PanelInput<'a> {
     CopySelection,
 }
 
-/// What happens to a panel.
+/// An event that concerns a panel.
 pub enum PanelEvent<'a> {
     /// It was put on the screen for the first time.
     Opened,

@@ -42,7 +42,7 @@ pub use status::{
 };
 pub use view::View;
 
-/// Whether a panel handled an input, an action or an event.
+/// The reply of a panel to an input, an action or an event.
 pub enum Reply {
     /// Nothing: the input goes on to whatever handles it by default.
     Ignored,
@@ -62,7 +62,7 @@ impl Reply {
     }
 }
 
-/// What drawing may look at.
+/// The facts that drawing may look at.
 pub struct DrawCx<'a> {
     pub theme: &'a Theme,
     pub model: &'a Model,
@@ -136,7 +136,7 @@ pub trait Panel: Any {
     /// Performs one of its actions.
     fn act(&mut self, action: Action, model: &Model) -> Reply;
 
-    /// Whether an action can be performed now, and what it means in the state that the panel is in.
+    /// Tells if an action can be performed now, and what it means in the state that the panel is in.
     fn availability(&self, _action: Action, _model: &Model) -> Availability {
         Availability::Available
     }

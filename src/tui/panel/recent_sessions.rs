@@ -53,7 +53,7 @@ pub(crate) struct RecentSessions {
     selected: Option<usize>,
 }
 
-/// Whether the sessions can be shown: nothing was said yet in the session on the screen.
+/// True when the sessions can be shown: nothing was said yet in the session on the screen.
 pub(crate) fn are_shown(model: &Model) -> bool {
     let (columns, rows) = model.window.screen;
     model.is_start() && crate::view::layout::has_start(Rect::new(0, 0, columns, rows))
@@ -93,7 +93,7 @@ impl RecentSessions {
         Some(Effect::send(CommandBody::Session(SessionCommand::Open { id })))
     }
 
-    /// What a click at this row of the area opens.
+    /// Returns what a click at this row of the area opens.
     pub(crate) fn action_at(&self, area: Rect, y: u16) -> Option<Action> {
         let row = usize::from(y.checked_sub(area.y)?);
         self.rows.get(row).and_then(|_| OPEN.get(row)).copied()

@@ -1,14 +1,15 @@
 //! The tree of a session in small: the same rows and lanes as the tree browser draws, with what each turn cost and changed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::tree::{NodeKind, SessionTree, TreeHead, TreeLine, TreeQuery, TreeReply};
+use tiller_protocol::tree::{NodeKind, TreeHead, TreeLine, TreeQuery, TreeReply};
 use tiller_protocol::{CommandBody, Cost, EntryId, Origin, SessionId};
 
 use crate::app::effect::{Effect, Token};
-use crate::dialog::session::tree::{Filter, Forest, RowKind, Shape, TreeRow, dollars, glyph};
+use crate::dialog::session::tree::{Filter, Forest, RowKind, Shape, TreeRow, dollars, glyph, inner_glyph};
 use crate::model::Model;
 use crate::panel::times::clock;
 use crate::text::line::{Line, Look, Wrap};
@@ -45,42 +46,24 @@ pub(super) struct GraphRow {
     now: bool,
     lanes: Lanes,
     kind: NodeKind,
+    /// A message that begins no turn: its figures are those of the turn.
+    within: bool,
     failed: bool,
     time: String,
-    sum: RowSum,
-    /// The row of the message that it follows, where that is listed.
-    above: Option<usize>,
+    /// Of the whole turn, at the message that begins it.
+    cost: Option<Cost>,
+    files: u32,
     /// Names of branches and checkpoints that end here.
     names: Vec<(String, Role)>,
 }
 
-/// Cost and files of the entries from a message on.
-#[derive(Clone, Copy, Default)]
-struct RowSum {
-    cost: Option<Cost>,
-    files: u32,
-    /// There may be more files: those of several parts are counted one by one.
-    more: bool,
-}
-
-impl RowSum {
-    fn add(&mut self, part: Self) {
-        self.cost = match (self.cost, part.cost) {
-            (Some(a), Some(b)) => Some(a.plus(b)),
-            (a, b) => a.or(b),
-        };
-        self.more |= part.more || (self.files > 0 && part.files > 0);
-        self.files = self.files.max(part.files);
-    }
-
-    fn files(self, brief: bool) -> String {
-        let more = if self.more { "+" } else { "" };
-        match (self.files, brief) {
-            (0, _) => String::new(),
-            (n, true) => format!("{n}{more}f"),
-            (1, _) if !self.more => "1 file".into(),
-            (n, _) => format!("{n}{more} files"),
-        }
+/// `3 files`, or `3f`; nothing where there are none.
+fn of_files(files: u32, brief: bool) -> String {
+    match (files, brief) {
+        (0, _) => String::new(),
+        (n, true) => format!("{n}f"),
+        (1, _) => "1 file".into(),
+        (n, _) => format!("{n} files"),
     }
 }
 
@@ -90,6 +73,8 @@ pub(super) struct SessionGraph {
     forest: Forest,
     session: Option<SessionId>,
     rows: Vec<GraphRow>,
+    /// The places of entries in `rows`.
+    places: HashMap<EntryId, usize>,
     /// Rows above those that are listed.
     pub(super) earlier: usize,
     texts: HashMap<EntryId, TreeLine>,
@@ -115,9 +100,9 @@ impl SessionGraph {
         self.session
     }
 
-    /// Entries of the rows.
-    pub(super) fn listed(&self) -> HashSet<EntryId> {
-        self.rows.iter().map(|r| r.entry).collect()
+    /// The row of an entry, where it is listed.
+    pub(super) fn place(&self, entry: EntryId) -> Option<usize> {
+        self.places.get(&entry).copied()
     }
 
     /// It has changed, and no request for it runs.
@@ -185,9 +170,7 @@ impl SessionGraph {
                     (self.forest, self.texts) = (Forest::default(), HashMap::new());
                 }
                 self.session = Some(tree.session);
-                // Sessions of child agents have no rows here, so no lane leads to them.
-                let own = SessionTree { spawned: Vec::new(), ..(**tree).clone() };
-                self.forest.put(own);
+                self.forest.put(Arc::clone(tree));
                 let at = self.forest.ready(tree.session);
                 self.forest.roots = vec![at as u32];
                 self.make_rows();
@@ -217,8 +200,9 @@ impl SessionGraph {
             RowKind::Node(n) => Some((*row, n as usize)),
             _ => None,
         };
-        let all: Vec<(TreeRow, usize)> =
-            self.forest.rows(&Filter::default()).iter().filter_map(nodes).collect();
+        // Sessions of child agents have no rows here, so no lane leads to them.
+        let filter = Filter { alone: true, ..Filter::default() };
+        let all: Vec<(TreeRow, usize)> = self.forest.rows(&filter).iter().filter_map(nodes).collect();
         let at_row = rows_by_node(&all);
         let tips = tips(shape, &at_row);
         let now = shape
@@ -232,54 +216,34 @@ impl SessionGraph {
         let to = all.len().min((now.unwrap_or(all.len()) + 1 + BELOW).max(MOST));
         let from = to.saturating_sub(MOST);
         let rows = all[from..to].iter().enumerate();
-        let above = |n: usize| {
-            let parent = shape.tree.nodes[n].parent?;
-            at_row.get(&shape.turn[parent as usize])?.checked_sub(from)
-        };
-        let rows = rows.map(|(at, (row, n))| GraphRow {
-            above: above(*n),
-            ..graph_row(shape, row, *n, (from + at, now), &tips)
-        });
+        let rows = rows.map(|(at, (row, n))| graph_row(shape, row, *n, (from + at, now), &tips));
         (self.rows, self.earlier) = (rows.collect(), from);
+        self.places = self.rows.iter().enumerate().map(|(at, row)| (row.entry, at)).collect();
     }
 
-    /// The words of a row: those of the conversation, where it has them.
-    fn words(&self, entry: EntryId, spoken: &HashMap<EntryId, &str>) -> String {
-        let read = || {
-            let line = self.texts.get(&entry)?;
-            Some(match line.origin {
-                Some(Origin::Shell) => format!("! {}", line.text),
-                Some(Origin::Engine) => format!("(Tiller) {}", line.text),
-                Some(Origin::Steer) => format!("(steer) {}", line.text),
-                _ => line.text.clone(),
-            })
-        };
-        spoken.get(&entry).map(|text| (*text).to_owned()).or_else(read).unwrap_or_default()
-    }
-
-    /// Cost and files by row. A message within a turn begins none: its figures are those of the turn, and stand where
-    /// that begins.
-    fn sums(&self) -> Vec<RowSum> {
-        let mut sums: Vec<RowSum> = self.rows.iter().map(|r| r.sum).collect();
-        let origin = |row: &GraphRow| self.texts.get(&row.entry).and_then(|l| l.origin);
-        for (at, row) in self.rows.iter().enumerate().rev() {
-            let within = row.kind == NodeKind::User && origin(row).is_some_and(|o| !o.begins_turn());
-            if let Some(above) = row.above.filter(|above| within && *above < at) {
-                let part = std::mem::take(&mut sums[at]);
-                sums[above].add(part);
-            }
+    /// The words of a row that the conversation does not have.
+    fn words(&self, entry: EntryId) -> String {
+        let Some(line) = self.texts.get(&entry) else { return String::new() };
+        match line.origin {
+            Some(Origin::Shell) => format!("! {}", line.text),
+            Some(Origin::Engine) => format!("(Tiller) {}", line.text),
+            Some(Origin::Steer) => format!("(steer) {}", line.text),
+            _ => line.text.clone(),
         }
-        sums
     }
 
-    /// The rows as lines. `spoken`: the words of messages in the conversation; `goes_on`: rows of newer turns follow.
-    pub(super) fn lines(&self, spoken: &HashMap<EntryId, &str>, goes_on: bool, columns: usize) -> Vec<Line> {
-        let sums = self.sums();
-        let figures = Figures::of(&self.rows, &sums, columns);
-        let line = |(row, sum): (&GraphRow, &RowSum)| {
-            figures.line((row, *sum), &self.words(row.entry, spoken), goes_on, columns)
+    /// The rows as lines. `spoken`: for each row the words of its message, where the conversation has it; `goes_on`: rows of
+    /// newer turns follow.
+    pub(super) fn lines(&self, spoken: &[Option<&str>], goes_on: bool, columns: usize) -> Vec<Line> {
+        let figures = Figures::of(&self.rows, columns);
+        let line = |(row, spoken): (&GraphRow, &Option<&str>)| {
+            let words = spoken.map_or_else(|| self.words(row.entry), str::to_owned);
+            let origin = self.texts.get(&row.entry).and_then(|line| line.origin);
+            let inner = row.within.then(|| inner_glyph(origin, row.path)).flatten();
+            let sign = inner.unwrap_or_else(|| glyph(row.kind, row.failed, row.path));
+            figures.line(row, sign, &words, goes_on, columns)
         };
-        self.rows.iter().zip(&sums).map(line).collect()
+        self.rows.iter().zip(spoken).map(line).collect()
     }
 }
 
@@ -293,12 +257,13 @@ fn is_live(head: &TreeHead) -> bool {
     head.current || !head.archived
 }
 
-/// The row at which each head's node stands: its own, or that of the nearest entry of its turn above it.
+/// The row at which each head's node stands: its own, or that of the nearest entry of its turn above it. A message within the
+/// turn has none.
 fn tips(shape: &Shape, at: &HashMap<u32, usize>) -> HashMap<u32, usize> {
     let row_of = |tip: u32| {
         let mut node = Some(tip);
         while let Some(n) = node {
-            if let Some(at) = at.get(&n) {
+            if let Some(at) = at.get(&n).filter(|_| !shape.within[n as usize]) {
                 let same = shape.turn.get(n as usize) == shape.turn.get(tip as usize);
                 return same.then_some(*at);
             }
@@ -338,8 +303,9 @@ fn graph_row(
         kind: node.kind,
         failed: shape.failed[n],
         time: clock(node.time),
-        sum: RowSum { cost: shape.sums[n].cost, files: shape.files[n], more: false },
-        above: None,
+        within: shape.within[n],
+        cost: shape.sums[n].cost,
+        files: shape.files[n],
         names: here().filter_map(head_name).chain(tags).collect(),
     }
 }
@@ -356,12 +322,12 @@ struct Figures {
 
 impl Figures {
     /// The columns that the words leave room for: the time goes first, then the name of the files' figure.
-    fn of(rows: &[GraphRow], sums: &[RowSum], columns: usize) -> Self {
-        let widest = |text: &dyn Fn(&RowSum) -> usize| sums.iter().map(text).max().unwrap_or(0);
-        let cost = widest(&|s| dollars(s.cost).len());
-        let long = widest(&|s| s.files(false).len());
-        let short = widest(&|s| s.files(true).len());
-        let time = rows.iter().map(|r| r.time.len()).max().unwrap_or(0);
+    fn of(rows: &[GraphRow], columns: usize) -> Self {
+        let widest = |text: &dyn Fn(&GraphRow) -> usize| rows.iter().map(text).max().unwrap_or(0);
+        let cost = widest(&|r| dollars(r.cost).len());
+        let long = widest(&|r| of_files(r.files, false).len());
+        let short = widest(&|r| of_files(r.files, true).len());
+        let time = widest(&|r| r.time.len());
         let all = [
             (Self { time, cost, files: long, brief: false }, MORE_WORDS),
             (Self { time: 0, cost, files: long, brief: false }, WORDS),
@@ -377,13 +343,19 @@ impl Figures {
         [self.time, self.cost, self.files].into_iter().filter(|w| *w > 0).map(|w| w + 2).sum()
     }
 
-    fn line(self, (row, sum): (&GraphRow, RowSum), words: &str, goes_on: bool, columns: usize) -> Line {
+    fn line(
+        self,
+        row: &GraphRow,
+        (mark, role): (&str, Role),
+        words: &str,
+        goes_on: bool,
+        columns: usize,
+    ) -> Line {
         let now = row.now && !goes_on;
         let mut line = Line::new(Wrap::Cut);
         for (lane, trunk) in row.lanes.draw(columns as u16, draw::ascii()) {
             line.push_strict(&lane, Look::of(if trunk { Role::Text } else { Role::Border }));
         }
-        let (mark, role) = glyph(row.kind, row.failed, row.path);
         line.push_strict(mark, Look::of(role));
         line.push_strict(" ", Look::of(Role::Text));
         let mut names = row.names.clone();
@@ -411,10 +383,10 @@ impl Figures {
         line.pad_to(end, Look::of(Role::Text));
         let number = Look::of(if row.path { Role::Text } else { Role::Dim });
         let time = if now { (NOW, look) } else { (row.time.as_str(), Look::of(Role::Dim)) };
-        let (cost, of_files) = (dollars(sum.cost), sum.files(self.brief));
+        let (cost, files) = (dollars(row.cost), of_files(row.files, self.brief));
         let figures = [
             (self.cost, cost.as_str(), number),
-            (self.files, of_files.as_str(), number),
+            (self.files, files.as_str(), number),
             (self.time, time.0, time.1),
         ];
         for (columns, text, look) in figures.into_iter().filter(|(columns, ..)| *columns > 0) {

@@ -5,7 +5,6 @@
 #[path = "session_graph.rs"]
 mod session_graph;
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
@@ -63,9 +62,9 @@ pub const ACTIONS: &[ActionSpec] = &[
 ];
 
 /// One turn of the path.
-struct Turn {
+struct Turn<'m> {
     entry: Option<EntryId>,
-    text: String,
+    text: &'m str,
     time: Time,
     /// A checkpoint was made in it.
     checkpoint: bool,
@@ -103,13 +102,13 @@ pub struct SessionsPanel {
 }
 
 /// Turns of the loaded path, oldest first.
-fn turns(model: &Model) -> Vec<Turn> {
-    let mut all: Vec<Turn> = Vec::new();
+fn turns(model: &Model) -> Vec<Turn<'_>> {
+    let mut all: Vec<Turn<'_>> = Vec::new();
     for cell in model.agent.conversation.cells() {
         if let Body::User { text, origin: Origin::Prompt | Origin::Task, .. } = &cell.body {
             all.push(Turn {
                 entry: cell.entry,
-                text: text.lines().next().unwrap_or("").to_owned(),
+                text: text.lines().next().unwrap_or(""),
                 time: cell.time,
                 checkpoint: false,
             });
@@ -138,11 +137,11 @@ fn row(lead: &[(&str, Role)], text: &str, look: Look, (time, saved): (&str, bool
     line
 }
 
-fn line(turn: &Turn, now: bool, columns: usize) -> Line {
+fn line(turn: &Turn<'_>, now: bool, columns: usize) -> Line {
     let lead = [(draw::sign(sign::FULL), Role::User), (" ", Role::Text)];
     let look = if now { Look::of(Role::Strong).bold() } else { Look::of(Role::Text) };
     let time = if now { NOW.to_owned() } else { clock(turn.time) };
-    row(&lead, &turn.text, look, (&time, turn.checkpoint), columns)
+    row(&lead, turn.text, look, (&time, turn.checkpoint), columns)
 }
 
 impl SessionsPanel {
@@ -163,11 +162,15 @@ impl SessionsPanel {
             what.push(SessionRow::Nothing);
         }
         // Turns that have begun since the tree was read: those behind the last one that has a row.
-        let listed = self.graph.listed();
-        let read = all.iter().rposition(|t| t.entry.is_some_and(|e| listed.contains(&e)));
-        let newer: Vec<&Turn> = all.iter().skip(read.map_or(0, |at| at + 1)).collect();
-        let spoken: HashMap<EntryId, &str> =
-            all.iter().filter_map(|t| Some((t.entry?, t.text.as_str()))).collect();
+        let mut spoken: Vec<Option<&str>> = vec![None; self.graph.rows().len()];
+        let mut read = 0;
+        for (n, turn) in all.iter().enumerate() {
+            if let Some(place) = turn.entry.and_then(|entry| self.graph.place(entry)) {
+                spoken[place] = Some(turn.text);
+                read = n + 1;
+            }
+        }
+        let newer = &all[read..];
         lines.extend(self.graph.lines(&spoken, !newer.is_empty(), columns));
         what.extend(self.graph.rows().iter().map(|row| match row.path {
             true => SessionRow::Turn(row.entry),

@@ -99,9 +99,13 @@ fn serve(r: &mut Robot, tree: &SessionTree, words: &[(EntryId, &str)]) {
         for (id, body) in asked {
             let CommandBody::Query(Query::Tree { query }) = body else { continue };
             let reply = match query {
-                TreeQuery::Nodes { .. } => TreeReply::Nodes { tree: Box::new(tree.clone()) },
+                TreeQuery::Nodes { .. } => TreeReply::Nodes { tree: std::sync::Arc::new(tree.clone()) },
                 TreeQuery::Marks { session } => {
-                    let marks = TreeMarks { files: vec![(0, 3), (2, 1)], failed: Vec::new() };
+                    let within = |w: &&(EntryId, &str)| w.1.starts_with("(in a turn)");
+                    let seq = |w: &(EntryId, &str)| tree.nodes.iter().find(|n| n.id == w.0).map(|n| n.seq);
+                    let within: Vec<i64> = words.iter().filter(within).filter_map(seq).collect();
+                    let files = if within.is_empty() { vec![(0, 3), (2, 1)] } else { vec![(0, 4)] };
+                    let marks = TreeMarks { files, failed: Vec::new(), within };
                     TreeReply::Marks { session, marks }
                 }
                 TreeQuery::Lines { .. } => {
@@ -324,9 +328,16 @@ fn figures_stand_where_the_turn_begins() {
     moved(&mut r, &tree, &[(on[2], "(in a turn) question 1")]);
     let screen = r.screen();
     let line = |text: &str| screen.lines().find(|l| l.contains(text)).unwrap();
-    assert!(line("question 0").contains("$0.12") && line("question 0").contains("3+ files"), "{screen}");
+    assert!(line("question 0").contains("$0.12") && line("question 0").contains("4 files"), "{screen}");
+    assert!(line("question 1").contains('↳'), "it is no turn: {screen}");
     assert!(!line("question 1").contains('$') && !line("question 1").contains("file"), "{screen}");
-    assert!(line("question 2").contains("$0.09"), "{screen}");
+    assert!(line("question 2").contains("$0.09") && line("question 2").contains("now"), "{screen}");
+    // The present turn is the one that it steered.
+    moved(&mut r, &tree, &[(on[2], "(in a turn) question 1"), (on[4], "(in a turn) question 2")]);
+    let screen = r.screen();
+    let line = |text: &str| screen.lines().find(|l| l.contains(text)).unwrap();
+    assert!(line("question 0").contains("$0.21") && line("question 0").contains("now"), "{screen}");
+    assert!(!line("question 2").contains("now"), "{screen}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a panel tells the screen of itself, as plain values.
+//! The facts that a panel tells the screen of itself, as plain values.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::theme::Role;
 pub struct PanelStatus {
     /// Section of the key file in which its keys are looked up: `composer`, `list`, `approval`, ...
     pub scope: &'static str,
-    /// Whether keys are looked up at all.
+    /// The way that keys take.
     pub keys: KeyRouting,
     /// The innermost thing inside the panel that Escape ends (popup, search, selection, copy mode, vim insert); `None`:
     /// Escape leaves the panel itself.
     pub escape: Option<EscapeStep>,
-    /// What Escape does to this layer, for the footer; empty: the layer says so itself.
+    /// The effect of Escape on this layer, for the footer; empty: the layer says so itself.
     pub leave: &'static str,
     /// The question that this dialog answers. The dialog is dropped when the question is answered elsewhere, and kept
     /// when Escape puts it aside.
@@ -28,15 +28,15 @@ pub struct PanelStatus {
     pub empty: bool,
     /// How its title stands out.
     pub attention: Attention,
-    /// What the title of a question says besides its words.
+    /// The state in the title of a question.
     pub state: QuestionState,
-    /// What letters do at a question.
+    /// The effect of letters at a question.
     pub letters: Letters,
     /// A question takes no input now: see [`crate::dialog::question::input_delay`].
     pub deaf: bool,
 }
 
-/// What a printable key does at a question that takes input.
+/// The effect of a printable key at a question that takes input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Letters {
     /// Each is the key of a button, or has no function.
@@ -50,7 +50,7 @@ pub enum Letters {
     Write,
 }
 
-/// What stands at the right of a question's title.
+/// The state at the right of a question's title.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuestionState {
     /// Lines that the call adds and removes.
@@ -97,7 +97,7 @@ impl QuestionState {
     }
 }
 
-/// What makes a title stand out.
+/// The reason for which a title stands out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attention {
     #[default]
@@ -160,7 +160,7 @@ impl PanelStatus {
         Self { attention, ..self }
     }
 
-    /// Whether keys go to the panel without a look-up.
+    /// True when keys go to the panel without a look-up.
     pub fn is_raw(&self) -> bool {
         matches!(self.keys, KeyRouting::Raw { .. })
     }
@@ -175,7 +175,7 @@ pub enum KeyRouting {
     Raw { release: Option<Action> },
 }
 
-/// Whether an action can be performed now, and what it means.
+/// The state of an action: if it can be performed now, and what it means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Availability {
     Available,
@@ -208,7 +208,7 @@ pub enum Placement {
     Rows(u16),
 }
 
-/// What the next frames need not draw, and when one is due. Made by [`super::Panel::measure`].
+/// The cells that the next frames need not draw, and when one is due. Made by [`super::Panel::measure`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refresh {
     /// Time from this frame after which the panel must be drawn again though nothing happens; `None`: never.

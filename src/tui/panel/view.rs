@@ -31,7 +31,7 @@ impl View {
         Self::ALL.iter().position(|v| *v == self).unwrap_or(0)
     }
 
-    /// What its title begins with.
+    /// Returns what its title begins with.
     pub fn name(self) -> &'static str {
         match self {
             Self::Composer => "Message",

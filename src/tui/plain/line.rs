@@ -1,4 +1,4 @@
-//! What a typed line means: an answer by number, a `/` command, a `!` line, or a message.
+//! The meaning of a typed line: an answer by number, a `/` command, a `!` line, or a message.
 
 use tiller_protocol::command::{AskCommand, TurnCommand};
 use tiller_protocol::notice::sentence;

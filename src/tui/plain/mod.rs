@@ -49,7 +49,7 @@ pub(crate) struct Plain {
     pub(crate) reply: ReplyText,
     progress: Progress,
     pub(crate) question: OpenQuestion,
-    /// What `/open N` means.
+    /// The sessions that `/open N` counts.
     pub(crate) sessions: Vec<SessionSummary>,
     input: LineInput,
     own_commands: own_commands::OwnCommands,
@@ -81,7 +81,7 @@ pub(crate) struct ReplyText {
     pub(crate) begun: bool,
 }
 
-/// What runs, and when something was printed last.
+/// The work that runs, and when something was printed last.
 #[derive(Default)]
 struct Progress {
     /// When the turn began.
@@ -274,7 +274,7 @@ impl Plain {
         self.too_late();
     }
 
-    /// Whether a line may have been typed before the question could be read. The lines of a script are not typed.
+    /// True when a line may have been typed before the question could be read. The lines of a script are not typed.
     pub(crate) fn typed_ahead(&self) -> bool {
         let delay = Duration::from_millis(self.model.ui.approval_deaf);
         !self.input.script && self.clock.mono().saturating_sub(self.question.read_at) < delay
@@ -338,7 +338,7 @@ impl Plain {
         }
     }
 
-    /// Whether agents or workflows work besides the main agent. What is paused waits for the user.
+    /// True when agents or workflows work besides the main agent. What is paused waits for the user.
     fn others_work(&self) -> bool {
         let crew = &self.model.crew;
         let mut states = crew.agents.iter().filter(|a| !a.id.is_main()).map(|a| a.state);

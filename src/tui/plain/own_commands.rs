@@ -12,7 +12,7 @@ use tiller_protocol::{CommandBody, CommandId, SendMode};
 use super::Plain;
 use super::command::{ALL, submit};
 
-/// What waits for the engine's list.
+/// The lines that wait for the engine's list.
 #[derive(Default)]
 pub(crate) struct OwnCommands {
     /// Typed lines without the slash, by the requests of the list.
@@ -24,13 +24,13 @@ pub(crate) struct OwnCommands {
 }
 
 impl OwnCommands {
-    /// Whether a typed line waits for the list. The next line of a script then waits, too.
+    /// True when a typed line waits for the list. The next line of a script then waits, too.
     pub(crate) fn is_pending(&self) -> bool {
         !self.lines.is_empty()
     }
 }
 
-/// Whether a file can have this name of a command.
+/// True when a file can have this name of a command.
 pub(super) fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | ':');
     !name.is_empty() && name.chars().all(plain)

@@ -54,7 +54,7 @@ fn messages(p: &Plain) -> Vec<(EntryId, String)> {
         .collect()
 }
 
-/// What going back would do, read out.
+/// Returns what going back would do, read out.
 pub(super) fn preview(v: &RestorePreview) -> String {
     let mut lines =
         vec![format!("Restoring to \"{}\" would change {} files.", v.title, v.files.len() + v.more)];

@@ -37,7 +37,7 @@ impl Plain {
         }
     }
 
-    /// What another agent than the main one does: its questions and notices, and when its state changes.
+    /// Says what another agent than the main one does: its questions and notices, and when its state changes.
     pub(crate) fn of_another(&mut self, event: &Event, was: Option<tiller_protocol::AgentState>) {
         match &event.body {
             EventBody::Ask(_) | EventBody::State(StateEvent::Notice { .. }) => self.event(event),

@@ -27,7 +27,7 @@ pub(crate) enum PlainStep {
     Model(Vec<ModelRef>),
 }
 
-/// What a number of the first list stands for.
+/// The choice that a number of the first list stands for.
 #[derive(Clone, Debug)]
 enum PlainChoice {
     Ready(ModelRef),

@@ -7,7 +7,7 @@ const LONG: usize = 16 << 10;
 
 /// The line that runs.
 pub(super) struct ShellLine {
-    /// What its output goes by.
+    /// The id of its output.
     pub(super) id: String,
     /// When it began.
     pub(super) since: Duration,

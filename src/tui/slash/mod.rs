@@ -20,7 +20,7 @@ pub trait SlashCommand: Sync {
     /// Without the slash.
     fn name(&self) -> &'static str;
 
-    /// What it does, in a few words; shown in the list and in help.
+    /// Returns what it does, in a few words; shown in the list and in help.
     fn help(&self) -> &'static str;
 
     /// How to write it, for instance `/rename TITLE`.
@@ -89,7 +89,7 @@ pub(crate) fn others(name: &str) -> String {
 }
 
 impl Commands {
-    /// Whether there is a command of this name.
+    /// True when there is a command of this name.
     pub fn exists(self, name: &str) -> bool {
         self.find(name).is_some()
     }

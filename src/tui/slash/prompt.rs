@@ -15,14 +15,14 @@ const HELP: usize = 70;
 pub struct PromptCommand {
     /// Without the slash.
     pub name: String,
-    /// What it does.
+    /// Its description.
     pub about: String,
     /// How its arguments are written; may be empty.
     pub usage: String,
 }
 
 impl PromptCommand {
-    /// What it does, in one line that is not empty.
+    /// Returns what it does, in one line that is not empty.
     pub(crate) fn help(&self) -> String {
         let about = self.about.split_whitespace().collect::<Vec<_>>().join(" ");
         let about = if about.is_empty() { "Send a prompt from a file".to_owned() } else { about };

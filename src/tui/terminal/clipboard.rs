@@ -15,7 +15,7 @@ pub const OSC52_MAX: usize = 74_000;
 /// Pixels of an image that may be pasted.
 const PIXELS: usize = 64 << 20;
 
-/// What the program runs in; taken from the environment by the caller.
+/// The surroundings of the program; taken from the environment by the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClipboardContext {
     /// `TMUX` is set.
@@ -33,7 +33,7 @@ impl ClipboardContext {
     }
 }
 
-/// What to do for one text.
+/// The steps for one text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyPlan {
     /// Bytes for the terminal.

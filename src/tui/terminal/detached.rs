@@ -130,7 +130,7 @@ impl Loop {
         }
     }
 
-    /// Whether something is working here, or about to.
+    /// True when something is working here, or about to.
     fn works(&self) -> bool {
         self.app.model.engine.ready && (!self.outbox.is_empty() || self.facts().at_work())
     }

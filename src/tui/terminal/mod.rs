@@ -22,7 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
-/// What to switch on.
+/// The modes to switch on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modes {
     /// Draw on the alternate screen.
@@ -44,7 +44,7 @@ impl Modes {
     }
 }
 
-/// What has to be put back; here so that a panic on any thread can do it.
+/// The modes that have to be put back; here so that a panic on any thread can do it.
 static SAVED: Mutex<Option<SavedModes>> = Mutex::new(None);
 
 struct SavedModes {
@@ -165,7 +165,7 @@ impl Terminal {
         format!("{MOUSE_OFF}{}", mouse_on(m))
     }
 
-    /// Whether the alternate screen is drawn on.
+    /// True when the alternate screen is drawn on.
     pub fn alternate(&self) -> bool {
         self.modes.alternate
     }

@@ -10,7 +10,7 @@ pub enum NotificationProtocol {
     Bell,
 }
 
-/// What is known of the terminal from the environment.
+/// The facts about the terminal that the environment tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TerminalWindow {
     pub route: NotificationProtocol,

@@ -14,7 +14,7 @@ const FAR: i32 = 4096;
 /// How long the rest of a sequence is waited for: a lone Escape is a key.
 const REST: Duration = Duration::from_millis(50);
 
-/// What a key wants.
+/// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObserverAction {
     Leave,

@@ -1,4 +1,4 @@
-//! What the terminal's window shows besides the screen: its title, and a notification when the person is
+//! The signs of the terminal's window besides the screen: its title, and a notification when the person is
 //! away. The words are generic: never a model's text, a path or a secret.
 
 use std::time::Duration;

@@ -21,7 +21,7 @@ const BEGINS: Duration = Duration::from_millis(150);
 /// us for ever.
 const STOP: Signal = Signal::TTIN;
 
-/// What the thread and the loop both know.
+/// The state that the thread and the loop share.
 #[derive(Default)]
 struct SignalState {
     /// Another program uses the terminal, or plain mode, which changes no modes.

@@ -183,7 +183,7 @@ impl Loop {
         }
     }
 
-    /// What the settings say about keys and the terminal.
+    /// Applies the settings of keys and the terminal.
     pub(crate) fn carry_out(&mut self) -> Result<(), Notice> {
         let ui = Arc::clone(&self.app.model.ui);
         // A property of the process: the app itself never sets it, since tests run many apps in one process.

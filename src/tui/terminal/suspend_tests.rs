@@ -47,7 +47,7 @@ fn stopped(vars: &'static [&'static str], change: impl FnOnce(&mut UiOptions)) -
     (l, sink)
 }
 
-/// What the loop's app shows. It draws into the frame before.
+/// Returns what the loop's app shows. It draws into the frame before.
 fn shown(l: &mut Loop) -> ratatui::buffer::Buffer {
     let area = Rect::new(0, 0, 80, 24);
     if l.buf.area != area {
@@ -133,7 +133,7 @@ fn what_the_terminal_says_about_its_ground_chooses_the_theme_of_the_pair() {
     assert_eq!(r.app.themes.current().name, "tokyonight");
 }
 
-/// What goes to the terminal, and what the person is told.
+/// Returns what goes to the terminal, and what the person is told.
 fn copied(vars: &'static [&'static str], text: &str) -> (String, String) {
     let (mut l, sink) = stopped(vars, |_| {});
     l.copy(text, "reply");

@@ -31,9 +31,9 @@ pub trait TerminalOwner: Send + Sync {
 pub struct DetachHooks {
     /// The terminal that is attached at the start.
     pub owner: Arc<dyn TerminalOwner>,
-    /// What becomes of the work when the terminal is lost.
+    /// The fate of the work when the terminal is lost.
     pub on_hangup: OnHangup,
-    /// Whether another terminal could attach later; why not, as a sentence.
+    /// Tells why no other terminal could attach later, as a sentence.
     pub may_leave: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
     /// Called when the screen was left, and at the end of the work without an attached terminal.
     pub left: Arc<dyn Fn(DetachReport<'_>) + Send + Sync>,
@@ -82,13 +82,13 @@ pub enum OwnerMsg {
     Arrive(Attachment),
     /// This terminal wants to observe the screen.
     Watch(Arc<dyn TerminalOwner>, OwnedFd),
-    /// What runs here.
+    /// Asks for the work that runs here.
     WorkSummary(Box<dyn FnOnce(WorkSummary) + Send>),
     /// Detach the screen; the answer says why not.
     Leave(Box<dyn FnOnce(Result<WorkSummary, String>) + Send>),
 }
 
-/// What runs here, for `tiller ps`.
+/// The work that runs here, for `tiller ps`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkSummary {
     pub session: String,
@@ -109,7 +109,7 @@ pub struct WorkSummary {
     pub ended: Option<TurnStatus>,
 }
 
-/// Whether the person paused this agent and no call of it runs: it continues from what is on disk, now or after a restart.
+/// True when the person paused this agent and no call of it runs: it continues from what is on disk, now or after a restart.
 pub(crate) fn rests(a: &AgentView) -> bool {
     a.state == AgentState::Paused && a.act.is_nothing()
 }
@@ -133,7 +133,7 @@ impl WorkSummary {
         }
     }
 
-    /// Whether something works, or waits for the person. A paused agent does neither.
+    /// True when something works, or waits for the person. A paused agent does neither.
     pub fn at_work(&self) -> bool {
         self.turn || self.goal || self.agents + self.waiting + self.processes + self.lines > 0
     }
@@ -170,7 +170,7 @@ pub(crate) const REST: Duration = Duration::from_secs(2);
 /// How often background processes are checked while no client is connected: no event reports their end.
 pub(crate) const LOOK: Duration = Duration::from_secs(5);
 
-/// Whether the screen is drawn.
+/// The presence of a terminal: the screen is drawn where there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Presence {
     #[default]
@@ -219,7 +219,7 @@ impl AttachState {
         }
     }
 
-    /// Whether frames are drawn.
+    /// True when frames are drawn.
     pub(crate) fn here(&self) -> bool {
         self.presence == Presence::Here
     }

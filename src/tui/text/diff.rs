@@ -2,7 +2,7 @@
 
 use tiller_protocol::ChangeKind;
 
-/// What a line of a hunk is.
+/// The kind of a line of a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     Context,

@@ -32,7 +32,7 @@ impl Depth {
         Self::of_term(&set)
     }
 
-    /// Whether the terminal may be asked: the environment does not settle it, and the terminal ignores questions that
+    /// True when the terminal may be asked: the environment does not settle it, and the terminal ignores questions that
     /// it does not know. The console of Linux prints them.
     pub fn is_open(var: &dyn Fn(&str) -> Option<String>) -> bool {
         let set = |k: &str| var(k).filter(|v| !v.is_empty());
@@ -40,7 +40,7 @@ impl Depth {
         !settled && set("TERM").is_none_or(|t| t != "linux") && Self::of_env(var) != Self::Mono
     }
 
-    /// Whether the terminal erases to the background that is set (`bce` of terminfo, by the name in `TERM`). Names that
+    /// True when the terminal erases to the background that is set (`bce` of terminfo, by the name in `TERM`). Names that
     /// are not known do not: blanks are written there.
     pub fn erases(var: &dyn Fn(&str) -> Option<String>) -> bool {
         const KNOWN: &[&str] =
@@ -154,7 +154,7 @@ pub fn hex_rgb(hex: &str) -> Option<(u8, u8, u8)> {
     Some((part(0)?, part(2)?, part(4)?))
 }
 
-/// What a colour looks like, where that is known. The sixteen differ from terminal to terminal; these
+/// Returns what a colour looks like, where that is known. The sixteen differ from terminal to terminal; these
 /// are xterm's.
 pub fn rgb(c: Color) -> Option<(u8, u8, u8)> {
     match c {

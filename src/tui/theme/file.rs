@@ -143,7 +143,7 @@ impl ThemeFile {
         }
     }
 
-    /// What can be read of it; the rest is reported.
+    /// Returns what can be read of it; the rest is reported.
     fn parse(name: &str, file: &str, text: &str) -> Self {
         let mut wrong = Mistakes::of(text);
         let mut out = Self {

@@ -294,7 +294,7 @@ fn own_files_inherit_and_mistakes_have_lines() {
     );
 }
 
-/// What a terminal answers, in the order of the questions, and the theme of its frames: before it has said anything,
+/// The answers of a terminal, in the order of the questions, and the theme of its frames: before it has said anything,
 /// and at the end.
 #[test]
 fn the_theme_is_chosen_by_what_the_terminal_answers() {

@@ -12,7 +12,7 @@ type Pixel = [u8; 4];
 const RAMP: &[&str] = &[" ", ".", ":", "-", "=", "+", "*", "#", "%", "@"];
 
 impl Theme {
-    /// What a cell shows of the pixels `top` and `bottom`. `ascii`: nothing but ASCII.
+    /// Returns what a cell shows of the pixels `top` and `bottom`. `ascii`: nothing but ASCII.
     pub fn cell(&self, top: [u8; 4], bottom: [u8; 4], ascii: bool) -> (&'static str, Style) {
         let (top, bottom) = (self.over(top), self.over(bottom));
         if ascii || self.depth == Depth::Mono {
@@ -25,7 +25,7 @@ impl Theme {
         ("▀", self.depth.fit(Style::new().fg(colour(top)).bg(colour(bottom))))
     }
 
-    /// What pictures are laid over: white or black.
+    /// Returns what pictures are laid over: white or black.
     pub(crate) fn ground(&self) -> [u8; 3] {
         if self.light { [255; 3] } else { [0; 3] }
     }

@@ -16,7 +16,7 @@ const SAME: f64 = 40.0;
 
 pub(super) type Rgb = (u8, u8, u8);
 
-/// What the terminal's own ground looks like where a theme does not paint one, and its own text on it.
+/// Returns what the terminal's own ground looks like where a theme does not paint one, and its own text on it.
 pub(crate) fn own(light: bool) -> (Rgb, Rgb) {
     if light { ((255, 255, 255), (0, 0, 0)) } else { ((0, 0, 0), (229, 229, 229)) }
 }
@@ -76,7 +76,7 @@ pub(crate) fn least_of_code(scope: &str) -> f64 {
     if scope.starts_with("comment") || scope.starts_with("meta.diff") { HINT } else { TEXT }
 }
 
-/// What can lie below words of a role: the backgrounds of its areas, each once.
+/// Returns what can lie below words of a role: the backgrounds of its areas, each once.
 pub(crate) fn grounds(theme: &Theme, light: bool, role: Option<Role>) -> Vec<Rgb> {
     let below = |area: Role| {
         let style = theme.style(area);

@@ -24,7 +24,7 @@ pub struct Themes {
     choice: String,
     dark: String,
     light: String,
-    /// What the terminal said about its background.
+    /// True when the terminal's background is light, as it said.
     is_light: bool,
     /// The terminal has said it, or will say nothing about it.
     answered: bool,
@@ -197,7 +197,7 @@ impl Themes {
         }
     }
 
-    /// Whether the looks have changed.
+    /// True when the looks have changed.
     fn pick_again(&mut self) -> bool {
         let before = self.current.clone();
         self.pick().is_ok()

@@ -7,26 +7,8 @@ use tiller_protocol::tree::TreeQuery;
 
 use super::*;
 use crate::model::conversation::script::Script;
+use crate::scene::{changed, child, crew, says};
 use crate::testing::Robot;
-
-fn child(id: &str, label: &str, state: AgentState) -> AgentView {
-    let id = AgentId(id.into());
-    let session = Some(SessionId(Default::default()));
-    AgentView {
-        parent: id.parent(),
-        id,
-        label: label.into(),
-        state,
-        model: tiller_protocol::ModelRef("vendor/small".into()),
-        child: Some(Box::new(ChildView { session, ..ChildView::default() })),
-        ..AgentView::default()
-    }
-}
-
-fn changed(r: &mut Robot, view: AgentView) {
-    let id = view.id.0.clone();
-    r.of(&id, None, EventBody::State(StateEvent::AgentChanged { view }));
-}
 
 #[test]
 fn an_agent_in_the_background_that_fails_is_told_once() {
@@ -45,21 +27,6 @@ fn an_agent_in_the_background_that_fails_is_told_once() {
     changed(&mut r, view(AgentState::Failed, true));
     assert!(r.screen().contains("Agent a1 tests failed: no key"), "{}", r.screen());
     assert_eq!(r.app.model.notices.len(), 1);
-}
-
-fn text(r: &mut Robot, agent: &str, text: &str) {
-    r.of(agent, None, EventBody::Turn(TurnEvent::TextDelta { text: text.into() }));
-}
-
-/// Main says something, and two children are at work.
-fn crew(width: u16, height: u16) -> Robot {
-    let mut r = Robot::new(width, height);
-    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
-    text(&mut r, "main", "words of main");
-    changed(&mut r, AgentView { id: AgentId::main(), state: AgentState::Running, ..AgentView::default() });
-    changed(&mut r, child("main/a1", "tests", AgentState::Running));
-    changed(&mut r, child("main/a2", "docs", AgentState::Running));
-    r
 }
 
 fn snapshot(r: &mut Robot, agent: &str, said: &str) {
@@ -96,9 +63,9 @@ fn an_agent_is_opened_talked_to_and_left_and_main_goes_on() {
     assert!(!screen.contains("for main"), "the draft is main's: {screen}");
     // It goes on live; what main says meanwhile is not here, and not lost.
     r.of("main/a2", None, EventBody::Turn(TurnEvent::TurnStarted {}));
-    text(&mut r, "main/a2", "and more of docs");
-    text(&mut r, "main", " and more of main");
-    text(&mut r, "main/a1", "words of tests");
+    says(&mut r, "main/a2", "and more of docs");
+    says(&mut r, "main", " and more of main");
+    says(&mut r, "main/a1", "words of tests");
     let screen = r.screen();
     assert!(screen.contains("and more of docs") && !screen.contains("words of tests"), "{screen}");
     r.clear().run("type use short words; enter");

@@ -173,7 +173,7 @@ fn rail(app: &mut App) -> Vec<Effect> {
 /// How conversation and rail share a wide screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Preset {
-    /// What the prose leaves to the rail.
+    /// The columns that the prose leaves to the rail.
     #[default]
     Normal,
     /// Half for the rail: many agents, long plans.
@@ -202,7 +202,7 @@ impl Preset {
     }
 }
 
-/// What the layout is now.
+/// Returns what the layout is now.
 fn preset(app: &App) -> Preset {
     match (app.screen.rail, app.screen.half) {
         (false, _) => Preset::Alone,

@@ -1,4 +1,4 @@
-//! What a frame has to draw. A frame compares the numbers of the model's slices and of the panels with those of the frame
+//! The parts that a frame has to draw. A frame compares the numbers of the model's slices and of the panels with those of the frame
 //! before: what has the same number stays on the screen as it is. Most frames are a key or some words of a reply, and
 //! draw the inside of one view or one dialog.
 
@@ -31,13 +31,13 @@ const CHROME: &[Slice] = &[
     Slice::Tour,
 ];
 
-/// What header, footer and borders would show now.
+/// Returns what header, footer and borders would show now.
 pub(super) fn chrome_of(app: &App) -> Chrome {
     let facts = |v: &ViewPanel| {
         let PanelFacts { title, empty, attention, .. } = v.facts();
         (title.clone(), *empty, *attention)
     };
-    let docked = layout_request::docked(app).and_then(|o| app.panel(o));
+    let docked = layout_request::docked(app).and_then(|(o, _)| app.panel(o));
     Chrome {
         hints: app.hints(),
         views: app.views.iter().map(facts).collect(),

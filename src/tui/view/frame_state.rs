@@ -21,7 +21,7 @@ pub(crate) struct FrameState {
     pub(crate) spin: Option<Duration>,
     /// When what is drawn around the panels changes by itself (monotonic), as of the last frame.
     pub(super) chrome_wake: Option<Duration>,
-    /// What the last frame drew: cells elsewhere are as they were.
+    /// The cells that the last frame drew: cells elsewhere are as they were.
     pub(crate) drawn: Vec<Rect>,
     /// `None`: the next frame draws everything.
     pub(super) last: Option<LastFrame>,
@@ -46,11 +46,11 @@ pub(super) struct FrameParts {
     /// The dialogs by their ids, each with the cells that it filled.
     pub(super) layers: Vec<LayerArea>,
     pub(super) chrome: Chrome,
-    /// What lies over all of it.
+    /// The cover over all of it.
     pub(super) cover: Cover,
 }
 
-/// What the last frame was made from.
+/// The state that the last frame was made from.
 pub(super) struct LastFrame {
     pub(super) parts: FrameParts,
     /// Sections of the key file whose keys the panels name.
@@ -60,7 +60,7 @@ pub(super) struct LastFrame {
     pub(super) slices: Revisions,
 }
 
-/// What header, footer and borders show of the panels and of the app's own state.
+/// The state of panels and app that header, footer and borders show.
 #[derive(PartialEq, Eq)]
 pub(super) struct Chrome {
     pub(super) hints: Vec<Hint>,

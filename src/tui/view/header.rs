@@ -21,14 +21,14 @@ type Spans = Vec<(String, Role)>;
 #[derive(Clone)]
 struct Piece {
     spans: Spans,
-    /// What is said where there is less room; once it is said, the full words.
+    /// The words where there is less room; once it is said, the full words.
     brief: Spans,
     /// The brief words are said.
     short: bool,
     rank: u8,
     /// Pieces of one group stand close together.
     group: Group,
-    /// What a click on it does.
+    /// The action of a click on it.
     act: Option<&'static str>,
 }
 
@@ -67,10 +67,10 @@ const GAPS: u8 = 3;
 /// Columns before the first piece and behind the last one.
 const MARGIN: u16 = 2;
 
-/// What a click on these columns of the header does.
+/// The action of a click on these columns of the header.
 pub(crate) type HeaderClick = (std::ops::Range<u16>, &'static str);
 
-/// What the header knows besides the model.
+/// The facts of the header besides the model.
 #[derive(Clone, Debug, Default)]
 pub struct HeaderFacts {
     /// Views that have no part of their own.
@@ -88,7 +88,7 @@ pub struct Badge {
     pub title: String,
 }
 
-/// What stands between two pieces: a dot between groups, where there is room.
+/// Returns what stands between two pieces: a dot between groups, where there is room.
 fn gap(a: &Piece, b: &Piece, class: SizeClass, cx: &DrawCx<'_>) -> String {
     let chip = a.group == Group::Mode || b.group == Group::Mode;
     match () {
@@ -308,7 +308,7 @@ fn usage(cx: &DrawCx<'_>, class: SizeClass) -> Vec<Piece> {
     out
 }
 
-/// What stands on the right only when it is so: news of hidden panels, errors, and what needs the person.
+/// Returns what stands on the right only when it is so: news of hidden panels, errors, and what needs the person.
 fn right_pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> Vec<Piece> {
     let m = cx.model;
     let mut right = Vec::new();
@@ -360,12 +360,12 @@ fn right_pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> Vec<P
     right
 }
 
-/// Whether commands run in this mode.
+/// True when commands run in this mode.
 pub(crate) fn runs_commands(profile: Profile) -> bool {
     matches!(profile, Profile::Ask | Profile::AutoEdit | Profile::Full)
 }
 
-/// What the sandbox does not hold, in the modes in which commands run: in full, in brief, and its tone. `None`: it
+/// Returns what the sandbox does not hold, in the modes in which commands run: in full, in brief, and its tone. `None`: it
 /// holds everything that could be tested.
 pub(crate) fn sandbox(s: &SandboxState, profile: Profile) -> Option<(String, String, Role)> {
     /// Names of what is open that are shown.

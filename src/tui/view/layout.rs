@@ -69,7 +69,7 @@ pub struct Section {
     pub rows: u16,
 }
 
-/// What the layout is made from.
+/// The facts that the layout is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayoutRequest {
     pub screen: Rect,
@@ -172,13 +172,13 @@ impl Areas {
         (self.class > SizeClass::Tiny || view == View::Composer) && self.part(view).is_some()
     }
 
-    /// What the part lies on: a band or the ground of the screen.
+    /// Returns what the part lies on: a band or the ground of the screen.
     pub(crate) fn surface(&self, part: &ViewArea) -> Role {
         let on_band = part.view == View::Composer || self.bands.iter().any(|b| b.intersects(part.inner));
         if on_band { Role::Band } else { Role::Ground }
     }
 
-    /// What lies between header and footer.
+    /// Returns what lies between header and footer.
     pub(crate) fn body(&self, screen: Rect) -> Rect {
         let rows = self.header.height + self.footer.height;
         Rect { y: screen.y + self.header.height, height: screen.height.saturating_sub(rows), ..screen }

@@ -1,4 +1,4 @@
-//! What the views on the screen ask of the layout.
+//! The request of the views on the screen to the layout.
 
 use ratatui::layout::Rect;
 
@@ -23,7 +23,7 @@ pub(crate) fn rail_columns(app: &App, screen: Rect) -> u16 {
     columns.saturating_sub(2)
 }
 
-/// What the views on the screen ask of the layout now; so many rows for the notice bar.
+/// Returns what the views on the screen ask of the layout now; so many rows for the notice bar.
 pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
     let request = without_toasts(app, screen, notices);
     if app.toasts.is_empty() {
@@ -42,10 +42,7 @@ fn without_toasts(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
     // The last row of a dialog is the padding below: there is as much above, or none at all.
     let rows = |height: u16| (height + 2 * layout::air(screen.height)).saturating_sub(1);
     let composer = match docked {
-        Some(owner) => match app.panel(owner).map(|p| p.placement(screen.width, &app.model)) {
-            Some(Placement::Dock { height }) => rows(height),
-            _ => 1,
-        },
+        Some((_, height)) => rows(height),
         None => app.facts(View::Composer).rows.unwrap_or(1).max(1),
     };
     LayoutRequest {
@@ -79,11 +76,10 @@ fn section_rows(app: &App, view: View) -> u16 {
     if facts.empty { 0 } else { facts.rows.unwrap_or(u16::MAX) }
 }
 
-/// The layer that lies in the composer's place, if one does.
-pub(crate) fn docked(app: &App) -> Option<Owner> {
-    app.layers
-        .iter()
-        .rev()
-        .find(|l| matches!(l.placement(&app.model), Placement::Dock { .. }))
-        .map(|l| Owner::Layer(l.id))
+/// The layer that lies in the composer's place, if one does, and the rows that it asks for.
+pub(crate) fn docked(app: &App) -> Option<(Owner, u16)> {
+    app.layers.iter().rev().find_map(|l| match l.placement(&app.model) {
+        Placement::Dock { height } => Some((Owner::Layer(l.id), height)),
+        _ => None,
+    })
 }

@@ -85,7 +85,7 @@ impl App {
         self.frame.forget();
     }
 
-    /// What the last frame drew: cells elsewhere are as they were.
+    /// Returns what the last frame drew: cells elsewhere are as they were.
     pub fn drawn(&self) -> &[Rect] {
         &self.frame.drawn
     }
@@ -286,7 +286,7 @@ impl App {
         !facts.empty && (!state.trim().is_empty() || facts.attention != Attention::None)
     }
 
-    /// What a click on the header does.
+    /// Returns what a click on the header does.
     pub(crate) fn header_click(&self, column: u16, row: u16) -> Option<&'static str> {
         let areas = self.screen.areas.as_ref()?;
         let line = if areas.header.area() > 0 { areas.header } else { areas.footer };

@@ -28,7 +28,7 @@ pub(crate) struct NoticeLine {
     role: Role,
     /// Keys, each with what it does. One without a key is a remark.
     keys: Vec<(String, String)>,
-    /// What a click on it does.
+    /// The action of a click on it.
     pub(crate) act: Option<&'static str>,
 }
 
@@ -148,7 +148,7 @@ fn tour(cx: &DrawCx<'_>, width: u16, waits: bool, out: &mut Vec<NoticeLine>) {
     out.extend(rows.into_iter().map(|text| NoticeLine::new(("", Role::Text), text)));
 }
 
-/// What a question is, in one line.
+/// Returns what a question is, in one line.
 pub(crate) fn sentence(m: &crate::model::Model, ask: &Ask) -> String {
     let who = m.path_of(&ask.agent);
     match &ask.body {

@@ -82,7 +82,7 @@ pub(crate) fn done(app: &mut App, result: Result<String, String>) {
     }
 }
 
-/// What the command gets: one JSON object. Fields are only ever added.
+/// Returns what the command gets: one JSON object. Fields are only ever added.
 fn state(m: &Model) -> String {
     let s = &m.agent.session;
     let summary = s.summary.as_ref();

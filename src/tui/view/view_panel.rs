@@ -16,7 +16,7 @@ struct DrawnState {
 }
 
 impl DrawnState {
-    /// Whether the panel and these slices, and those that everything depends on, are still in this state.
+    /// True when the panel and these slices, and those that everything depends on, are still in this state.
     fn is_current(&self, panel: Revision, slices: &Revisions, reads: &[Slice]) -> bool {
         self.panel == panel && self.slices.same(slices, reads) && self.slices.same(slices, Slice::SHARED)
     }
@@ -72,7 +72,7 @@ impl TrackedPanel {
         &self.spinners
     }
 
-    /// Whether it would look the same as it was drawn last. `reads`: the slices of the model that it reads.
+    /// True when it would look the same as it was drawn last. `reads`: the slices of the model that it reads.
     pub(crate) fn is_drawn(&self, model: &Model, slices: &Revisions, reads: &[Slice]) -> bool {
         self.is_current(self.drawn, model, slices, reads)
     }
@@ -103,7 +103,7 @@ impl TrackedPanel {
         DrawnState { panel: self.panel.revision(), slices: *slices }
     }
 
-    /// Whether nothing has changed since `source`, and no change by itself is due.
+    /// True when nothing has changed since `source`, and no change by itself is due.
     fn is_current(
         &self,
         source: Option<DrawnState>,
@@ -116,7 +116,7 @@ impl TrackedPanel {
     }
 }
 
-/// What layout, titles and badges show of a panel.
+/// The facts of a panel that layout, titles and badges show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PanelFacts {
     pub(crate) title: String,
@@ -174,7 +174,7 @@ impl ViewPanel {
         std::mem::replace(&mut *self.panel.panel, panel)
     }
 
-    /// What layout, titles and badges show of it, as of the last [`ViewPanel::count`].
+    /// Returns what layout, titles and badges show of it, as of the last [`ViewPanel::count`].
     pub(crate) fn facts(&self) -> &PanelFacts {
         &self.facts
     }
@@ -210,7 +210,7 @@ impl ViewPanel {
         (self.facts.empty, self.facts.attention) = (status.empty, status.attention);
     }
 
-    /// Whether it would look the same as it was drawn last.
+    /// True when it would look the same as it was drawn last.
     pub(crate) fn is_drawn(&self, model: &Model, slices: &Revisions) -> bool {
         self.panel.is_drawn(model, slices, self.reads)
     }

@@ -34,7 +34,7 @@ impl FigureColumn {
     }
 }
 
-/// What the columns are called.
+/// The names of the columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnNames {
     pub(crate) name: &'static str,

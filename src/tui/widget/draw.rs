@@ -11,7 +11,7 @@ use crate::text::clean;
 pub use tiller_text::sign::lines;
 
 thread_local! {
-    /// Whether marks are ASCII. It is a thread-local, because text is cut far below the owner of the settings, and one
+    /// True when marks are ASCII. It is a thread-local, because text is cut far below the owner of the settings, and one
     /// thread draws.
     static ASCII: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
@@ -21,7 +21,7 @@ pub(crate) fn set_ascii(ascii: bool) {
     ASCII.set(ascii);
 }
 
-/// Whether marks are ASCII in the frame that is being drawn.
+/// True when marks are ASCII in the frame that is being drawn.
 pub(crate) fn ascii() -> bool {
     ASCII.get()
 }
@@ -48,7 +48,7 @@ pub fn text(buf: &mut Buffer, area: Rect, text: &str, style: Style) -> u16 {
     width
 }
 
-/// What stands where a text was cut.
+/// Returns what stands where a text was cut.
 pub fn ellipsis() -> &'static str {
     crate::text::shorten::ellipsis(ascii())
 }

@@ -29,7 +29,7 @@ pub fn chip_number(c: char) -> Option<u32> {
     (CHIP0..CHIP0 + CHIPS).contains(&(c as u32)).then(|| c as u32 - CHIP0)
 }
 
-/// What the last edit was, so that neighbours of the same kind are undone together.
+/// The kind of the last edit, so that neighbours of the same kind are undone together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum EditKind {
     #[default]

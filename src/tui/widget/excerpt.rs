@@ -5,7 +5,7 @@ use crate::text::{shorten_end, width};
 /// Columns that stay empty so that a word is whole; a longer word is cut.
 pub(crate) const WORD: usize = 12;
 
-/// What is shown before the marked piece, the piece, and what is shown behind it. `dots` stands where something is left out.
+/// Returns what is shown before the marked piece, the piece, and what is shown behind it. `dots` stands where something is left out.
 pub(crate) fn excerpt(
     (before, marked, behind): (&str, &str, &str),
     room: usize,

@@ -24,7 +24,7 @@ pub(crate) struct LineList {
     /// First row that is shown.
     top: usize,
     page: usize,
-    /// What is searched for, with its line at the bottom.
+    /// The words that are searched for, with its line at the bottom.
     find: Option<Find>,
 }
 
@@ -85,7 +85,7 @@ impl LineList {
         self.find.as_ref().is_some_and(|f| f.typing)
     }
 
-    /// What Escape ends here.
+    /// Returns what Escape ends here.
     pub(crate) fn escape_step(&self) -> Option<EscapeStep> {
         self.find.as_ref().map(|_| EscapeStep::Search)
     }

@@ -90,13 +90,13 @@ impl Scroll {
         self.rows().saturating_sub(self.top + self.page)
     }
 
-    /// Whether the first `lines` lines have all been on the screen, and the end as well.
+    /// True when the first `lines` lines have all been on the screen, and the end as well.
     pub fn read(&self, lines: usize) -> bool {
         let must = self.sheet.rows.partition_point(|r| (r.line as usize) < lines);
         self.end && self.seen >= must
     }
 
-    /// Whether the first `head` lines have all been on the screen, and all from line number `tail` on.
+    /// True when the first `head` lines have all been on the screen, and all from line number `tail` on.
     pub fn read_around(&self, head: usize, tail: usize) -> bool {
         let first = self.sheet.rows.partition_point(|r| (r.line as usize) < tail);
         self.read(head) && self.tail.is_some_and(|tail| tail <= first.max(self.seen))

@@ -17,7 +17,7 @@ async fn ask(rig: &mut Rig, query: TreeQuery) -> TreeReply {
 
 pub(crate) async fn tree(rig: &mut Rig) -> SessionTree {
     match ask(rig, TreeQuery::Nodes { session: None }).await {
-        TreeReply::Nodes { tree } => *tree,
+        TreeReply::Nodes { tree } => std::sync::Arc::unwrap_or_clone(tree),
         other => panic!("{other:?}"),
     }
 }

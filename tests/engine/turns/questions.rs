@@ -551,3 +551,35 @@ async fn x17_a_difference_or_an_agent_brings_no_path_that_may_not_be_read() {
     assert!(!format!("{requests:?}").contains("TOKEN-OF-THE-FILE"));
     rig.quit().await;
 }
+
+/// Files are named once, and shortly where they lie in the workspace, however the model wrote them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_names_files_relative_to_the_workspace() {
+    let place = Place::new();
+    place.file("src/a.txt", "one\n");
+    let inside = |path: &str| place.work.join(path).display().to_string();
+    let outside = place.work.with_file_name("b.txt").display().to_string();
+    let patch = "*** Begin Patch\n*** Add File: p/one.txt\n+1\n*** Add File: p/two.txt\n+2\n*** End Patch";
+    let tilde = inside("~/x.txt");
+    for (tool, args, want) in [
+        ("write_file", json!({"path": "src/new.txt", "content": "x\n"}), "src/new.txt"),
+        ("write_file", json!({"path": inside("src/new.txt"), "content": "x\n"}), "src/new.txt"),
+        ("write_file", json!({"path": outside, "content": "x\n"}), outside.as_str()),
+        ("write_file", json!({"path": tilde, "content": "x\n"}), tilde.as_str()),
+        ("patch", json!({"patch": patch}), "p/one.txt\np/two.txt"),
+        ("terminal", json!({"command": "touch src/a.txt"}), "touch src/a.txt"),
+    ] {
+        let fake = Fake::new([calls(&[("c1", tool, args)]), says("Done.")]);
+        let mut rig = place.start_with(&fake, ask_profile).await;
+        rig.submit("go");
+        let ask = rig.asked().await;
+        let p = permission(&ask);
+        assert_eq!(p.shown, want);
+        let folder = format!("{}/", place.work.display());
+        let long = p.effects.iter().any(|e| e.contains(&folder));
+        assert!(want == tilde || !long, "{:?}", p.effects);
+        rig.answer(&ask, AskReply::Permission { decision: Decision::Deny { comment: None }, hash: p.hash });
+        rig.finished().await;
+        rig.quit().await;
+    }
+}

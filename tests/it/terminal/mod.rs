@@ -1,5 +1,6 @@
 //! The terminal: keys, hints, drawing, restoring at the end, linear text.
 
+mod approvals;
 pub(crate) mod clipboard;
 pub(crate) mod colours;
 pub(crate) mod completion;

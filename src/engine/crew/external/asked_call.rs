@@ -25,7 +25,6 @@ use crate::decision::{
     AskedAs, CallDecision, CallView, DecidedCall, Decider, HookedCall, Reading, Refusal, consent,
 };
 use crate::questions::asking;
-use crate::questions::permission::permission_ask;
 
 /// The engine of the agent that the program is.
 struct Origin {
@@ -249,8 +248,8 @@ impl DecidedCall for AskedCall {
         let root = self.root();
         let all: Vec<String> = self.diffs.iter().map(|d| diff_of(d, root).diff).collect();
         let diff = (!all.is_empty()).then(|| all.concat());
-        let Origin { tx, agent, .. } = &self.origin;
-        let mut ask = permission_ask(&view.question(agent), verdict, diff)?;
+        let Origin { services, tx, agent, .. } = &self.origin;
+        let mut ask = services.permit.ask(&view.question(agent), verdict, diff)?;
         // The program runs its own command: an edited one cannot replace it, and nothing confines it.
         ask.editable = false;
         let (rule, always) = (ask.rule.clone(), ask.always.clone());

@@ -195,7 +195,7 @@ impl Loop {
         }
     }
 
-    /// Whether the rest of an input sequence has not arrived in time.
+    /// True when the rest of an input sequence has not arrived in time.
     fn given_up(&self) -> bool {
         self.io.reader.as_ref().and_then(Reader::rest).is_some_and(|t| t.is_zero())
     }
@@ -421,7 +421,7 @@ fn wanted_picture(app: &App) -> Option<Shown> {
     (place.area() > 0).then_some(Shown { image, place })
 }
 
-/// Whether the event is a piece of a streamed reply.
+/// True when the event is a piece of a streamed reply.
 fn is_words(event: &Event) -> bool {
     matches!(&event.body, EventBody::Turn(TurnEvent::TextDelta { .. }))
 }

@@ -9,7 +9,7 @@ use crate::output::graphics::{self, EncodedPicture, Frame, Protocol, Shown};
 /// Pixels of a cell, where the terminal does not say: it scales the picture itself.
 const CELL: (u16, u16) = (8, 16);
 
-/// What the terminal can show, and what it shows.
+/// The graphics that the terminal can show, and those that it shows.
 #[derive(Default)]
 pub(crate) struct Pictures {
     /// Answered the question for Kitty's protocol.
@@ -18,9 +18,9 @@ pub(crate) struct Pictures {
     iterm: bool,
     /// Pixels of a cell, as the system knows them.
     cell: Option<(u16, u16)>,
-    /// What is on the screen as graphics.
+    /// The picture on the screen as graphics.
     on_screen: Option<Shown>,
-    /// What is being encoded; one at a time.
+    /// The picture that is being encoded; one at a time.
     encoding: Option<Shown>,
     ready: Option<EncodedPicture>,
 }
@@ -130,7 +130,7 @@ impl Pictures {
     }
 }
 
-/// Whether a multiplexer stands between: it shows no graphics but sixels, for which it speaks itself.
+/// True when a multiplexer stands between: it shows no graphics but sixels, for which it speaks itself.
 fn inner(env: &dyn Fn(&str) -> Option<String>) -> bool {
     let term = env("TERM").unwrap_or_default();
     env("TMUX").is_some_and(|v| !v.is_empty())

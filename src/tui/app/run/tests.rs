@@ -35,7 +35,7 @@ impl Sink {
 }
 
 impl Sink {
-    /// What an 80x24 terminal shows after all of it.
+    /// Returns what an 80x24 terminal shows after all of it.
     fn shown(&self) -> String {
         let size = |n| std::num::NonZeroU16::new(n).unwrap();
         let mut vt = vt100::Parser::new(size(24), size(80), 0);

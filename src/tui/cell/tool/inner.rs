@@ -78,7 +78,7 @@ fn row(call: &InnerCall, room: usize, note: &str, cx: &CellCx<'_>) -> Line {
     line
 }
 
-/// What stands at the end of a row.
+/// Returns what stands at the end of a row.
 fn right(call: &InnerCall) -> String {
     match call.outcome {
         None if call.waits => "needs you".into(),

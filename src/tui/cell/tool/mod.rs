@@ -144,7 +144,7 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
-/// Whether two calls, one right below the other, share a row: neighbours that look at something, and edits of one file.
+/// True when two calls, one right below the other, share a row: neighbours that look at something, and edits of one file.
 pub(crate) fn joins(above: &ToolCell, below: &ToolCell) -> bool {
     if above.asked.is_some() || below.asked.is_some() || kind(above) != kind(below) {
         return false;
@@ -178,7 +178,7 @@ fn kind(t: &ToolCell) -> ToolVerb {
     }
 }
 
-/// Whether the call works on the todo list, whose panel shows what came of it.
+/// True when the call works on the todo list, whose panel shows what came of it.
 pub(crate) fn is_todo(t: &ToolCell) -> bool {
     kind(t) == ToolVerb::Todo
 }
@@ -210,7 +210,7 @@ pub(super) fn lay(t: &ToolCell, above: &[&ToolCell], cx: &CellCx<'_>) -> CellLay
     laid
 }
 
-/// What stands at the right end of a row: the measure, then the time in a column of its own.
+/// Returns what stands at the right end of a row: the measure, then the time in a column of its own.
 fn right(calls: &[&ToolCell], narrow: bool, cx: &CellCx<'_>) -> Line {
     let look = Look::of(match calls.last() {
         Some(t) if t.asked.is_some() => Role::Waiting,
@@ -373,7 +373,7 @@ fn tail(t: &ToolCell, room: usize, cx: &CellCx<'_>, all: &mut DiffText) {
     }
 }
 
-/// Whether the output of a call that failed is that of a program, of Tiller's or of another agent's.
+/// True when the output of a call that failed is that of a program, of Tiller's or of another agent's.
 fn ran(t: &ToolCell) -> bool {
     let denied = matches!(t.state, ToolState::Done(ToolOutcome::Denied));
     let program = matches!(t.display, Some(Display::Output { .. } | Display::Calls { .. }));

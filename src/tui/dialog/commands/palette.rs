@@ -39,7 +39,7 @@ const MODELS: Token = Token(2);
 const PROMPTS: Token = Token(3);
 const COMMANDS: Token = Token(4);
 
-/// What is done, its state, and its key or command.
+/// The entry, its state, and its key or command.
 const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::key("")];
 
 /// Groups before those of [`Menu`], and behind them.
@@ -103,7 +103,7 @@ pub(crate) fn open(app: &App) -> Picker {
 
 /// The order of the groups, and the rows that stand in one of the first.
 struct Order {
-    /// What the focused panel is called, and its actions.
+    /// The name of the focused panel, and its actions.
     here: (String, Vec<String>),
     recent: Vec<String>,
     suggested: Vec<String>,
@@ -151,7 +151,7 @@ impl Order {
     }
 }
 
-/// What the panel or dialog with the focus offers in its hints. The composer's actions are about a text that the palette
+/// Returns what the panel or dialog with the focus offers in its hints. The composer's actions are about a text that the palette
 /// hides; they stand in their own group.
 fn here(app: &App) -> Vec<Action> {
     let top = app.top();
@@ -169,7 +169,7 @@ fn here(app: &App) -> Vec<Action> {
     hints.into_iter().map(|h| h.action).filter(mine).take(FEW).collect()
 }
 
-/// What helps in this state, and what a newcomer looks for.
+/// Returns what helps in this state, and what a newcomer looks for.
 fn suggested(app: &App) -> Vec<Action> {
     let model = &app.model;
     let mut all = Vec::new();
@@ -265,7 +265,7 @@ fn call(command: &PromptCommand) -> Vec<Effect> {
     }
 }
 
-/// Whether the command needs arguments.
+/// True when the command needs arguments.
 fn needs_words(c: &dyn SlashCommand) -> bool {
     c.usage().split_once(' ').is_some_and(|(_, args)| !args.starts_with('['))
 }

@@ -215,7 +215,7 @@ fn a_word_that_stands_there_comes_before_letters_found_here_and_there() {
     }
 }
 
-/// What the last turn changed is offered for review at once, whichever panels were used.
+/// The changes of the last turn are offered for review at once, whichever panels were used.
 #[test]
 fn changes_of_the_last_turn_are_suggested_for_review() {
     use crate::app::msg::Msg;

@@ -109,7 +109,7 @@ fn draw_group(cx: &DrawCx<'_>, group: &Group, spot: Rect, buf: &mut Buffer) {
     }
 }
 
-/// What follows the keys, in groups.
+/// Returns what follows the keys, in groups.
 fn groups(
     cx: &DrawCx<'_>,
     pending: &[Chord],
@@ -148,12 +148,12 @@ fn moves(key: Chord) -> bool {
     !matches!(key.code, KeyCode::Char(c) if !c.is_ascii_digit())
 }
 
-/// Whether a single key does it here.
+/// True when a single key does it here.
 fn direct(cx: &DrawCx<'_>, action: Action) -> bool {
     cx.keys.keys_of(action, cx.scopes).is_some_and(|keys| keys.len() == 1)
 }
 
-/// Whether an inner section of the key file has this key.
+/// True when an inner section of the key file has this key.
 fn local(cx: &DrawCx<'_>, pending: &[Chord], key: Chord, action: Action) -> bool {
     cx.scopes.iter().filter(|s| **s != "global").any(|scope| {
         cx.keys.following(&[scope], pending).iter().any(|(k, a)| *k == key && *a == Some(action))

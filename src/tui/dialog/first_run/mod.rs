@@ -86,7 +86,7 @@ enum SetupStep {
     Model(Vec<ModelRef>),
 }
 
-/// What a row stands for.
+/// The choice that a row stands for.
 #[derive(Clone, Debug, PartialEq)]
 enum SetupChoice {
     /// A key of the environment: this model, or the variable's name.

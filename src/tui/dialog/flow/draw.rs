@@ -168,7 +168,7 @@ fn figures(row: &mut ActivityRow, sum: StepTotals) {
     row.figure(COST, cost(sum), Role::Text);
 }
 
-/// What stands right of a step's name: its state with what it does or why it did not come to its end, and the figures.
+/// Fills the columns right of a step's name: its state with what it does or why it did not come to its end, and the figures.
 fn fill(row: &mut ActivityRow, step: &StepView, (_, word, role): (&str, &str, Role), cx: &DrawCx<'_>) {
     let act = act(step, cx);
     // That it works is said by its sign and by what it does.
@@ -200,7 +200,7 @@ fn who(step: &StepView, cx: &DrawCx<'_>) -> (String, Role) {
     (draw::cut_middle(&clean::plain(format!("{name} {kind}").trim()), 22), role)
 }
 
-/// What it does now, or why it is where it is.
+/// Returns what it does now, or why it is where it is.
 fn act(step: &StepView, cx: &DrawCx<'_>) -> String {
     match step.state {
         StepState::Running => {

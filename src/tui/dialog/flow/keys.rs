@@ -96,7 +96,7 @@ impl Flow {
         Reply::done()
     }
 
-    /// What can be done now, the most wanted first.
+    /// Returns what can be done now, the most wanted first.
     pub(super) fn all_hints(&self, model: &Model) -> Vec<Hint> {
         let Some((flow, step)) = self.chosen(model) else {
             return vec![Hint::of("flow.start")];

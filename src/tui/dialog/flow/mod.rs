@@ -28,7 +28,7 @@ use crate::registry::{Dialog, Opener};
 use crate::text::clean;
 use crate::text::sheet::Sheet;
 
-/// What is registered of it, and of the line that starts an agent by hand.
+/// Registers it, and the line that starts an agent by hand.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[
         Opener::new("spawn.open", "start an agent", "Start an agent in the background", |_| {

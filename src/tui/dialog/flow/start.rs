@@ -87,7 +87,7 @@ impl Source for WorkflowFiles {
 }
 
 impl WorkflowFiles {
-    /// What the list says while it has no rows.
+    /// Returns what the list says while it has no rows.
     fn empty_text(&self) -> &'static str {
         match (self.loaded, self.rows.is_empty()) {
             (false, _) => "Loading...",

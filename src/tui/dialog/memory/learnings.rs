@@ -80,13 +80,13 @@ pub(super) fn open_at(entry: &str) -> Picker {
     Picker::new(List { start: Some(entry.to_owned()), ..List::default() })
 }
 
-/// Whether `entry` has all words of `rule` in their order: it has its matchers between them.
+/// True when `entry` has all words of `rule` in their order: it has its matchers between them.
 fn has_words(entry: &str, rule: &str) -> bool {
     let mut words = entry.split_whitespace();
     rule.split_whitespace().all(|word| words.any(|own| own == word))
 }
 
-/// What a row is about.
+/// The learning or rule of a row.
 enum Row<'a> {
     Learning(&'a Learning),
     Rule(&'a RuleView),
@@ -98,7 +98,7 @@ fn sample() -> Picker {
 }
 
 impl List {
-    /// What a row stands for: its id is the kind, and the number of the learning or the text of the rule.
+    /// Returns what a row stands for: its id is the kind, and the number of the learning or the text of the rule.
     fn row(&self, item: Option<&Item>) -> Option<Row<'_>> {
         self.by_id(&item?.id)
     }
@@ -205,7 +205,7 @@ fn about_rule(rule: &RuleView) -> String {
 }
 
 impl List {
-    /// Whether one of its own actions can be done now, for the row under the cursor.
+    /// True when one of its own actions can be done now, for the row under the cursor.
     fn available(&self, action: Action) -> bool {
         match (self.state.at().and_then(|at| self.by_id(at)), action.0) {
             (Some(Row::Learning(l)), "learnings.accept") => l.state != LearningState::Active,

@@ -124,7 +124,7 @@ fn learnings_and_rules_are_listed_and_decided() {
     }
 }
 
-/// What is accepted or written was on the screen: all that was tried, and all of a hook.
+/// Everything that is accepted or written was on the screen: all that was tried, and all of a hook.
 #[test]
 fn a_long_learning_and_a_long_hook_are_shown_whole_before_they_are_decided() {
     let decided = |r: &mut Robot| r.commands().iter().any(|c| matches!(c, CommandBody::Learning(_)));
@@ -167,7 +167,7 @@ fn every_pattern_of_a_rule_is_shown_as_a_deny_rule() {
     }
 }
 
-/// What is learned while the list is open appears in it.
+/// A learning that is proposed while the list is open appears in it.
 #[test]
 fn a_learning_that_is_proposed_meanwhile_appears() {
     let mut r = Robot::new(80, 24);

@@ -1,4 +1,4 @@
-//! What the lists of this group share: the answers to changes, the row under the cursor, the way to the source of a row.
+//! The state that the lists of this group share: the answers to changes, the row under the cursor, the way to the source of a row.
 
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, EntryId, Notice, NoticeKind, SessionId};
@@ -10,7 +10,7 @@ use crate::dialog::picker::{Item, Outcome};
 pub(super) const LIST: Token = Token(1);
 pub(super) const CHANGE: Token = Token(2);
 
-/// What Enter does where a row has a source.
+/// The effect of Enter where a row has a source.
 pub(super) const TO_SOURCE: &str = "source";
 
 /// The state of a list.
@@ -18,7 +18,7 @@ pub(super) const TO_SOURCE: &str = "source";
 pub(super) struct ListState {
     /// The rows were read.
     pub(super) loaded: bool,
-    /// What the last change did, until it is shown.
+    /// The outcome of the last change, until it is shown.
     said: Option<String>,
     /// Id of the row under the cursor.
     at: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct ListState {
     draft: Option<(String, String)>,
 }
 
-/// What an answer means for the list.
+/// The meaning of an answer for the list.
 pub(super) enum ListUpdate {
     /// The rows are read again.
     Again,
@@ -65,7 +65,7 @@ impl ListState {
         }
     }
 
-    /// What is edited in place of `old`, in one line: the text that was refused, else the old one.
+    /// Returns what is edited in place of `old`, in one line: the text that was refused, else the old one.
     pub(super) fn editable(&self, old: &str) -> String {
         let draft = self.draft.as_ref().filter(|(of, _)| of == old).map(|(_, text)| text.as_str());
         draft.unwrap_or(old).replace('\n', " ")

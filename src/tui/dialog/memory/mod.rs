@@ -143,7 +143,7 @@ impl Browser {
         list_state::send(CommandBody::Memory(command))
     }
 
-    /// Whether an entry waits for the user, or becomes the user's when it is accepted.
+    /// True when an entry waits for the user, or becomes the user's when it is accepted.
     fn may_accept(entry: &MemoryEntry) -> bool {
         entry.state == MemoryState::Pending || rows::is_of_others(entry)
     }
@@ -166,12 +166,12 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What needs no row.
+/// True for an action that needs no row.
 fn undoes(action: Action) -> bool {
     matches!(action.0, "memory.undo" | "memory.redo")
 }
 
-/// Whether an entry is a rule that calls are compared with.
+/// True when an entry is a rule that calls are compared with.
 fn is_rule(entry: &MemoryEntry) -> bool {
     entry.state == MemoryState::Kept
         && entry.has_matcher()
@@ -185,7 +185,7 @@ fn source(entry: &MemoryEntry) -> Option<(SessionId, EntryId)> {
 }
 
 impl Browser {
-    /// Whether one of its own actions can be done now, for the row under the cursor.
+    /// True when one of its own actions can be done now, for the row under the cursor.
     fn available(&self, action: Action) -> bool {
         let Some(entry) = self.current() else { return !action.0.starts_with("memory.") || undoes(action) };
         let (pending, aside) = (entry.state == MemoryState::Pending, entry.state == MemoryState::Aside);

@@ -99,7 +99,7 @@ pub(super) fn item(entry: &MemoryEntry, id: &str) -> Item {
         .detail(entry.date.clone())
 }
 
-/// Whether an entry is in its file, and text of others had a part in it: accepting it makes it the user's.
+/// True when an entry is in its file, and text of others had a part in it: accepting it makes it the user's.
 pub(super) fn is_of_others(entry: &MemoryEntry) -> bool {
     entry.state == MemoryState::Kept && entry.from.as_ref().is_some_and(|from| from.taint.is_untrusted())
 }

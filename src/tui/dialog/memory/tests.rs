@@ -191,7 +191,7 @@ fn hostile_text_is_drawn_as_plain_cells() {
     assert!(!r.screen().contains(['\u{1b}', '\u{7}', '\u{202e}']));
 }
 
-/// What is accepted was on the screen, to its last line.
+/// A text that is accepted was on the screen, to its last line.
 #[test]
 fn a_text_that_the_preview_cuts_is_shown_whole_before_it_is_accepted() {
     for (width, height) in [(118, 25), (80, 24)] {

@@ -155,7 +155,7 @@ impl Picker {
         Rect { x: list.x + indent, width: list.width.saturating_sub(indent + 2), ..list }
     }
 
-    /// Whether the row of a table has room for all of `text`, so that the preview would repeat it.
+    /// True when the row of a table has room for all of `text`, so that the preview would repeat it.
     pub(super) fn row_says(&self, item: &Item, text: &str, list: Rect) -> bool {
         let fit = self.widths.fit(self.source.spec().columns, usize::from(self.texts(list).width));
         row_line(item, &fit).text().contains(text.trim())

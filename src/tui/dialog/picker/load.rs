@@ -1,4 +1,4 @@
-//! What the list shows: the rows of the source, its questions to the engine, the filter, and the row that is selected then.
+//! The content of the list: the rows of the source, its questions to the engine, the filter, and the row that is selected then.
 
 use tiller_protocol::Event;
 use unicode_width::UnicodeWidthStr;

@@ -1,4 +1,4 @@
-//! What a picker lists: rows, and where they come from.
+//! The content of a picker: rows, and where they come from.
 
 use std::any::Any;
 
@@ -17,7 +17,7 @@ use crate::widget::table::{Cell, Column};
 pub struct Item {
     /// Identifies it to the source.
     pub id: String,
-    /// What is shown in the first column and searched.
+    /// The text of the first column, which is searched.
     pub text: String,
     /// Before the text: what the row is, for instance a mark of the session that is open.
     pub sign: Option<(&'static str, Role)>,
@@ -31,22 +31,22 @@ pub struct Item {
     pub disabled: Option<String>,
     /// The part of the preview's first line, and of the text where this is the same, that is marked: start and end in bytes.
     pub mark: Option<(usize, usize)>,
-    /// What is in force now: the list starts on it.
+    /// True for the choice in force now: the list starts on it.
     pub current: bool,
     /// The id that the row had before the last action.
     pub former: Option<String>,
     /// It stands out: the sum of the others.
     pub strong: bool,
-    /// What choosing it does, for the footer.
+    /// The effect of choosing it, for the footer.
     pub enter: Enter,
     /// Choosing it grants, ends or takes away something: then keys that come before the list was readable do not count.
     pub decides: bool,
 }
 
-/// What choosing a row does.
+/// The effect of choosing a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Enter {
-    /// What [`ListSpec::verb`] says.
+    /// The effect that [`ListSpec::verb`] names.
     #[default]
     Usual,
     Verb(&'static str),
@@ -132,7 +132,7 @@ pub struct ListSpec {
     pub scope: &'static str,
     /// Actions of the source, and those of every picker.
     pub actions: &'static [ActionSpec],
-    /// What Enter does, for the footer.
+    /// The effect of Enter, for the footer.
     pub verb: &'static str,
     /// The columns: the first is [`Item::text`], the others [`Item::cells`].
     pub columns: &'static [Column],
@@ -145,7 +145,7 @@ pub struct ListSpec {
     pub empty: &'static str,
     /// The picker filters the rows (fuzzy). `false`: the source searches by itself, see [`LateRows::filter`].
     pub filtered: bool,
-    /// Whether an event of the engine changes the rows: they are read again, and so are the answers to the questions.
+    /// True when an event of the engine changes the rows: they are read again, and so are the answers to the questions.
     pub changed_by: fn(&Event) -> bool,
     /// Its own actions that cannot be done for the row under the cursor: they are not offered.
     pub refused: Vec<Action>,
@@ -181,7 +181,7 @@ impl Default for ListSpec {
     }
 }
 
-/// What a picker lists and what choosing does. A simple list needs the first three methods.
+/// The rows of a picker, and the effect of choosing one. A simple list needs the first three methods.
 pub trait Source: Any {
     /// Title of the box.
     fn title(&self) -> String;
@@ -256,7 +256,7 @@ pub trait LateRows {
     }
 }
 
-/// What follows from an action of a source.
+/// The outcome of an action of a source.
 pub enum Outcome {
     /// Stay open; `reload`: read the items again.
     Stay { effects: Vec<Effect>, reload: bool },

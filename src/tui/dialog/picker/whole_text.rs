@@ -76,7 +76,7 @@ impl Picker {
         Some(Reply::done())
     }
 
-    /// What a key does while the whole text is shown. `None`: its action is done.
+    /// Does the action of a key while the whole text is shown. `None`: its action is done.
     pub(super) fn act_on_whole(&mut self, action: Action, model: &Model) -> Option<Reply> {
         let whole = self.whole.as_mut()?;
         if action == whole.action {
@@ -103,7 +103,7 @@ impl Picker {
         whole.moved(Action(if down { "picker.down" } else { "picker.up" }))
     }
 
-    /// Whether the preview has room for all of this text, or the row says it already.
+    /// True when the preview has room for all of this text, or the row says it already.
     fn preview_fits(&self, item: &Item, text: &str) -> bool {
         let parts = self.split(self.area);
         let area = self.preview_area(&parts);

@@ -1,4 +1,4 @@
-//! What the dialogs of questions share: when they take input, whether the answer is sent, and their feedback.
+//! The state that all dialogs of questions have: when they take input, whether the answer is sent, and their feedback.
 
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{AskId, Event, EventBody};
@@ -26,12 +26,12 @@ pub(super) struct AnswerState {
 }
 
 impl AnswerState {
-    /// Whether input counts now.
+    /// True when input counts now.
     pub(super) fn accepts(&self, model: &Model) -> bool {
         !self.sent && self.delay.is_over(model)
     }
 
-    /// Whether the input that came counts. What comes too soon begins the delay anew.
+    /// True when the input that came counts. What comes too soon begins the delay anew.
     pub(super) fn takes(&mut self, model: &Model) -> bool {
         !self.sent && self.delay.take(model)
     }

@@ -43,7 +43,7 @@ impl InputDelay {
         (until > model.mono).then(|| until - model.mono)
     }
 
-    /// Whether the dialog takes the decision of the key that was pressed. One that it does not take begins the delay anew.
+    /// True when the dialog takes the decision of the key that was pressed. One that it does not take begins the delay anew.
     pub(crate) fn take(&mut self, model: &Model) -> bool {
         let takes = self.is_over(model);
         if !takes {
@@ -52,7 +52,7 @@ impl InputDelay {
         takes
     }
 
-    /// Whether decisions are taken now.
+    /// True when decisions are taken now.
     pub(crate) fn is_over(&self, model: &Model) -> bool {
         self.remaining(model).is_none()
     }

@@ -94,7 +94,7 @@ fn item(call: &InnerCall) -> Item {
         .detail(took)
 }
 
-/// What a call changed, else what it was given, where its result is not in the transcript yet.
+/// Opens what a call changed, else what it was given, where its result is not in the transcript yet.
 fn opened(script: &ToolCell, call: &InnerCall) -> Box<dyn Panel> {
     let first = call.target.lines().next().unwrap_or_default();
     let title = format!("{} {}", clean::plain(call.verb.word()), clean::plain(first));

@@ -17,7 +17,7 @@ use crate::model::Model;
 use crate::model::conversation::Conversation;
 use crate::panel::agents::{Agents, agent_lines, look};
 use crate::panel::conversation::viewport::Viewport;
-use crate::panel::conversation::window;
+use crate::panel::conversation::{fit, spinners, window};
 use crate::panel::{
     DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
 };
@@ -262,16 +262,10 @@ impl Panel for Peek {
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
-        let env = &mut self.view.env;
-        env.columns = usize::from(area.width).max(1);
-        env.rows = usize::from(area.height);
-        env.measure = usize::from(cx.model.ui.measure).max(20);
-        env.ascii = cx.ascii;
-        env.now = cx.now;
+        fit(&mut self.view, area, cx);
         let conv = conversation(&self.agent, &self.conv, cx.model);
         self.view.measure(conv);
-        let spinners = if cx.reduced_motion { Vec::new() } else { self.view.spinners() };
-        Refresh { spinners, ..Refresh::after(self.view.moving(conv)) }
+        Refresh { spinners: spinners(&self.view, cx), ..Refresh::after(self.view.moving(conv)) }
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {

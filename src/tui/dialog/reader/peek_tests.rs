@@ -1,38 +1,16 @@
 //! Peeking at an agent, and the keys for the next agent and the next that needs the person.
 
 use tiller_protocol::event::{StateEvent, TurnEvent};
-use tiller_protocol::{AgentView, ChildView, SessionId};
 
 use super::*;
 use crate::model::conversation::script::Script;
-use crate::scene;
+use crate::scene::{self, changed, child, says};
 use crate::testing::Robot;
 
-fn child(r: &mut Robot, id: &str, label: &str, state: AgentState) {
-    let id = AgentId(id.into());
-    let session = Some(SessionId(Default::default()));
-    let view = AgentView {
-        parent: id.parent(),
-        id: id.clone(),
-        label: label.into(),
-        state,
-        child: Some(Box::new(ChildView {
-            session,
-            task: format!("the task of {label}"),
-            ..ChildView::default()
-        })),
-        ..AgentView::default()
-    };
-    r.of(&id.0, None, EventBody::State(StateEvent::AgentChanged { view }));
-}
-
+/// Two agents at work, and one that is done.
 fn crew(width: u16, height: u16) -> Robot {
-    let mut r = Robot::new(width, height);
-    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
-    r.event(EventBody::Turn(TurnEvent::TextDelta { text: "words of main".into() }));
-    child(&mut r, "main/a1", "tests", AgentState::Running);
-    child(&mut r, "main/a2", "docs", AgentState::Running);
-    child(&mut r, "main/a3", "old", AgentState::Done);
+    let mut r = scene::crew(width, height);
+    changed(&mut r, child("main/a3", "old", AgentState::Done));
     r
 }
 
@@ -57,10 +35,6 @@ fn conversation(r: &mut Robot, agent: &str, said: &str) {
     r.of(agent, asked, EventBody::Reply(reply));
 }
 
-fn said(r: &mut Robot, agent: &str, text: &str) {
-    r.of(agent, None, EventBody::Turn(TurnEvent::TextDelta { text: text.into() }));
-}
-
 #[test]
 fn peeking_shows_an_agent_live_and_the_same_key_or_escape_goes_back() {
     for (width, height) in [(40, 12), (60, 16), (80, 24), (118, 32), (220, 60)] {
@@ -73,9 +47,9 @@ fn peeking_shows_an_agent_live_and_the_same_key_or_escape_goes_back() {
             assert!(r.app.model.shown.is_none() && r.app.screen.focus == View::Composer);
             // It goes on; the others do not appear in it.
             r.of("main/a1", None, EventBody::Turn(TurnEvent::TurnStarted {}));
-            said(&mut r, "main/a1", "and more of tests");
-            said(&mut r, "main/a2", "words of docs");
-            said(&mut r, "main", " and more of main");
+            says(&mut r, "main/a1", "and more of tests");
+            says(&mut r, "main/a2", "words of docs");
+            says(&mut r, "main", " and more of main");
             let screen = r.screen();
             assert!(screen.contains("and more of tests") && !screen.contains("words of docs"), "{screen}");
             r.run(back);
@@ -84,6 +58,28 @@ fn peeking_shows_an_agent_live_and_the_same_key_or_escape_goes_back() {
             assert!(screen.contains("a draft") && screen.contains("and more of main"), "{screen}");
             assert!(r.app.model.agent.turn.running, "nothing was stopped");
         }
+    }
+}
+
+/// A frame is due for what the look shows, and not for what goes on elsewhere.
+#[test]
+fn agents_that_are_not_looked_at_draw_nothing() {
+    let mut r = crew(118, 32);
+    r.run("alt-p");
+    conversation(&mut r, "main/a1", "words of tests");
+    r.run("wait 1");
+    for (seq, agent, drawn) in [(1000, "main/a2", false), (1001, "main/a1", true)] {
+        let event = Event {
+            seq,
+            time: crate::testing::START,
+            session: tiller_protocol::SessionId(Default::default()),
+            agent: AgentId(agent.into()),
+            cause: None,
+            body: EventBody::Turn(TurnEvent::TextDelta { text: "more".into() }),
+        };
+        assert!(!r.app.due());
+        r.app.update(crate::app::msg::Msg::Engine(Box::new(event)));
+        assert_eq!(r.app.due(), drawn, "{agent}");
     }
 }
 
@@ -120,7 +116,7 @@ fn the_next_agent_while_peeking_and_enter_opens_it() {
 #[test]
 fn it_looks_at_the_selected_agent_then_at_one_that_needs_the_person() {
     let mut r = crew(118, 32);
-    child(&mut r, "main/a2", "docs", AgentState::Waiting);
+    changed(&mut r, child("main/a2", "docs", AgentState::Waiting));
     r.run("alt-p");
     assert!(r.screen().contains("Peek at a2 docs"), "{}", r.screen());
     r.run("alt-p; alt-3");
@@ -172,7 +168,7 @@ fn the_next_agent_goes_round_those_at_work() {
         assert!(r.screen().contains("a draft"), "{}", r.screen());
         for agent in ["main/a1", "main/a2"] {
             let label = if agent.ends_with('1') { "tests" } else { "docs" };
-            child(&mut r, agent, label, AgentState::Done);
+            changed(&mut r, child(agent, label, AgentState::Done));
         }
         let visited: Vec<String> = (0..4).map(|_| at(r.run("ctrl-x N"))).collect();
         assert_eq!(visited, ["main/a1", "main/a2", "main/a3", "main"], "where none is at work");
@@ -185,7 +181,7 @@ fn the_next_that_needs_the_person_is_each_question_in_turn() {
         let mut r = crew(width, height);
         scene::ask(&mut r, 1);
         scene::ask(&mut r, 2);
-        child(&mut r, "main/a1", "tests", AgentState::Waiting);
+        changed(&mut r, child("main/a1", "tests", AgentState::Waiting));
         let on_top = |r: &Robot| r.app.layers.last().and_then(|l| l.question(&r.app.model));
         r.run("esc; esc; wait 3000");
         r.app.put_asks_aside();
@@ -250,7 +246,7 @@ fn a_look_at_main_leaves_what_is_loaded_of_it() {
     let screen = r.screen();
     assert!(screen.contains("Peek at main") && screen.contains("words of main"), "{screen}");
     assert!(snapshots(&r, "main").is_empty(), "{:?}", r.commands());
-    said(&mut r, "main", " and more of main");
+    says(&mut r, "main", " and more of main");
     assert!(r.screen().contains("words of main and more of main"), "{}", r.screen());
 }
 

@@ -47,7 +47,7 @@ const KEPT: u32 = 1024;
 const LARGEST: u32 = 16_384;
 const MEMORY: u64 = 256 << 20;
 
-/// What the names of copies for other programs begin with, and how long the copies stay at least.
+/// The beginning of the names of copies for other programs, and how long the copies stay at least.
 const COPY: &str = "tiller-picture-";
 const KEPT_COPIES: Duration = Duration::from_secs(24 * 60 * 60);
 

@@ -32,7 +32,7 @@ pub struct Text {
     columns: u16,
     scroll: Scroll,
     colours: DiffColours,
-    /// What is searched for, and the line of the hit.
+    /// The words that are searched for, and the line of the hit.
     find: Option<(Find, usize)>,
 }
 

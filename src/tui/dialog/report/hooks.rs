@@ -39,7 +39,7 @@ struct HookList {
     loaded: bool,
 }
 
-/// What a hook's last run came to.
+/// Returns what a hook's last run came to.
 pub(crate) fn outcome(row: &HookRow) -> (&'static str, Role) {
     match row.last.as_ref().map(|run| run.outcome) {
         _ if !row.on => ("off", Role::Dim),
@@ -51,7 +51,7 @@ pub(crate) fn outcome(row: &HookRow) -> (&'static str, Role) {
     }
 }
 
-/// What it runs for, in words.
+/// Returns what it runs for, in words.
 pub(crate) fn scope(row: &HookRow) -> &str {
     if row.matches.is_empty() { "everything" } else { &row.matches }
 }

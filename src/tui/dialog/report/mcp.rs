@@ -79,7 +79,7 @@ fn role(state: &McpState) -> Role {
     }
 }
 
-/// What the row does not say, with the names of the tools.
+/// Returns what the row does not say, with the names of the tools.
 fn about(view: &McpServerView) -> String {
     let names =
         |tools: &Vec<McpToolView>| tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ");

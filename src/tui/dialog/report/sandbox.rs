@@ -1,4 +1,4 @@
-//! What confines commands on this machine: how, which commands, and what it does not stop, line by line.
+//! The confinement of commands on this machine: how, which commands, and what it does not stop, line by line.
 
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::notice::capital;

@@ -79,7 +79,7 @@ struct SkillList {
     loaded: bool,
     /// Id of the row under the cursor.
     at: Option<String>,
-    /// What the last change did, until it is shown.
+    /// The outcome of the last change, until it is shown.
     said: Option<String>,
 }
 
@@ -111,7 +111,7 @@ fn state(row: &SkillRow) -> (&'static str, Role) {
     }
 }
 
-/// What the row does not say.
+/// Returns what the row does not say.
 fn about(row: &SkillRow) -> String {
     let mut lines = vec![row.description.clone()];
     lines.extend(row.problems.iter().cloned());
@@ -148,7 +148,7 @@ pub(crate) fn lines(rows: &[SkillRow]) -> String {
     format!("Skills: {}\n{}", rows.len(), all.join("\n"))
 }
 
-/// Whether a skill belongs to a plugin, which is no pack.
+/// True when a skill belongs to a plugin, which is no pack.
 fn of_plugin(row: &SkillRow) -> bool {
     row.fixed && row.pack.is_empty()
 }
@@ -182,7 +182,7 @@ fn row_id(row: &SkillRow) -> String {
 }
 
 impl SkillList {
-    /// Whether one of its own actions can be done now, for the row under the cursor.
+    /// True when one of its own actions can be done now, for the row under the cursor.
     fn available(&self, action: Action) -> bool {
         let row = self.at.as_deref().and_then(|id| self.by_id(id));
         match (action.0, row) {
@@ -197,7 +197,7 @@ impl SkillList {
 }
 
 impl SkillList {
-    /// Whether an action that cannot be done says why for this row, and what can be done instead.
+    /// True when an action that cannot be done says why for this row, and what can be done instead.
     fn explains(&self, action: Action) -> bool {
         let row = self.at.as_deref().and_then(|id| self.by_id(id));
         row.is_some_and(|row| match action.0 {

@@ -148,7 +148,7 @@ fn cost_rows(r: &ReplyEvent) -> Option<Vec<Item>> {
     Some(items)
 }
 
-/// What is estimated or missing in a number of calls; empty if nothing is.
+/// Returns what is estimated or missing in a number of calls; empty if nothing is.
 fn unsure(calls: u64, estimated: u64, unpriced: u64) -> String {
     let mut out = Vec::new();
     if estimated > 0 {
@@ -181,7 +181,7 @@ fn audit_row(r: &AuditRow) -> Item {
 }
 
 impl Report {
-    /// What the list says when it is empty: what appears there.
+    /// Returns what the list says when it is empty: what appears there.
     fn nothing(&self) -> &'static str {
         match self.ask {
             CommandBody::Query(Query::Audit { .. }) => "Tool calls appear here, with what allowed them",

@@ -11,7 +11,7 @@ use crate::model::Model;
 use crate::panel::Reply;
 use crate::widget::edit::Edit;
 
-/// What a review can do.
+/// The actions of a review.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("review.accept", "accept", "Accept this hunk and go to the next one"),
     ActionSpec::key_only("review.reject", "reject", "Revert this hunk or the selected lines").deciding(),

@@ -18,7 +18,7 @@ use crate::widget::{draw, sign, surface};
 /// From this width on, the files stand at the left.
 const TWO: u16 = 70;
 
-/// What a laid-out line shows.
+/// The place that a laid-out line shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineTarget {
     pub hunk: usize,

@@ -59,7 +59,7 @@ const OPEN: Token = Token(1);
 const REJECT: Token = Token(2);
 const UNDO: Token = Token(3);
 
-/// Whether there is something to look at.
+/// The state of loading.
 #[derive(Debug, PartialEq, Eq)]
 enum Phase {
     /// Not asked for yet, or a turn has ended since.

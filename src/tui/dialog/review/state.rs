@@ -1,4 +1,4 @@
-//! What is reviewed: files, hunks, the line that is chosen, comments. No drawing, no keys.
+//! The things under review: files, hunks, the line that is chosen, comments. No drawing, no keys.
 
 use tiller_protocol::EntryId;
 use tiller_protocol::review::{Reject, Review};
@@ -185,7 +185,7 @@ impl ReviewState {
         Some(vec![Reject { path, hunk }])
     }
 
-    /// What `R` reverts: every hunk of the file, or a binary file as a whole.
+    /// Returns what `R` reverts: every hunk of the file, or a binary file as a whole.
     pub(super) fn reject_file(&self) -> Option<Vec<Reject>> {
         let file = self.current()?;
         let (path, kind) = (&file.diff.path, file.diff.kind);
@@ -231,7 +231,7 @@ impl ReviewState {
         self.remarks.done.iter().chain(&self.remarks.begun).filter(stray).collect()
     }
 
-    /// Whether a comment is about a file that is shown.
+    /// True when a comment is about a file that is shown.
     pub(super) fn remarked(&self) -> bool {
         let mut all = self.remarks.done.iter().chain(&self.remarks.begun);
         all.any(|c| self.files.iter().any(|f| f.diff.path == c.path))

@@ -68,7 +68,7 @@ const COLUMNS: &[Column] = &[
 const LIST: Token = Token(1);
 const CHANGE: Token = Token(2);
 
-/// What the typed text is for.
+/// The use of the typed text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum BranchInput {
     #[default]
@@ -132,7 +132,7 @@ impl Branches {
 }
 
 impl Branches {
-    /// What the list says while it has no rows.
+    /// Returns what the list says while it has no rows.
     fn empty_text(&self) -> &'static str {
         match (self.loaded, self.rows.is_empty()) {
             (false, _) => "Loading...",

@@ -51,7 +51,7 @@ fn looks_well() {
     }
 }
 
-/// What differs from the end of that branch.
+/// Answers with so many files that differ from the end of that branch.
 fn preview(r: &mut Robot, files: usize) {
     let entry = rows()[2].entry.unwrap();
     let asked =

@@ -158,7 +158,7 @@ impl Search {
     }
 }
 
-/// What the row of a document is known by; an entry's row by its id.
+/// Returns what the row of a document is known by; an entry's row by its id.
 fn row_id(document: &DocumentHit) -> String {
     format!("{} {}", document.kind.name(), document.key)
 }
@@ -420,7 +420,7 @@ impl Search {
         self.answered && self.order == SearchOrder::Best
     }
 
-    /// What the list says while it has no rows.
+    /// Returns what the list says while it has no rows.
     fn empty_text(&self) -> &'static str {
         match (self.text.trim().is_empty(), self.loaded) {
             (true, _) => "Matches in the text of your sessions appear here",

@@ -119,7 +119,7 @@ pub(crate) fn ago(then: Time, now: Time) -> String {
     }
 }
 
-/// What a session is called: its title, else the first line of its first message.
+/// Returns what a session is called: its title, else the first line of its first message.
 pub(crate) fn name(s: &SessionSummary) -> &str {
     match (s.title.is_empty(), s.preview.lines().next().unwrap_or_default()) {
         (false, _) => s.title.as_str(),
@@ -174,7 +174,7 @@ impl Sessions {
         (self.show == SessionFilter::Trash) != self.moved.contains(&id)
     }
 
-    /// What is to be said of a session besides its title.
+    /// Returns what is to be said of a session besides its title.
     fn state(&self, s: &SessionSummary, here: bool) -> (&'static str, Role) {
         match () {
             () if self.trashed(s.id) => ("in the trash", Role::Dim),
@@ -374,7 +374,7 @@ impl Source for Sessions {
 }
 
 impl Sessions {
-    /// What the list says while it has no rows.
+    /// Returns what the list says while it has no rows.
     fn empty_text(&self) -> &'static str {
         match (self.loaded, self.rows.is_empty()) {
             (true, true) => "Sessions appear here once you have sent a message",

@@ -119,7 +119,7 @@ fn the_trash_can_be_seen_and_gives_back() {
     assert_eq!(sent(&r), [trash(false)]);
 }
 
-/// What the engine refuses is shown as it was.
+/// A row whose change the engine refuses is shown as it was.
 #[test]
 fn a_refused_change_is_taken_back_on_the_screen() {
     for (keys, shown) in [

@@ -42,7 +42,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
 /// Keys of one sequence at most.
 const LONGEST: usize = 3;
 
-/// What it does, where, and its keys.
+/// The action, where it holds, and its keys.
 const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::key("")];
 
 struct Actions {
@@ -117,7 +117,7 @@ pub struct Recorder {
     keys: Vec<Chord>,
     /// Keys are recorded; afterwards they are commands of the dialog.
     listening: bool,
-    /// What the key would do, or why it cannot be bound.
+    /// The action of the key, or why it cannot be bound.
     says: Result<String, String>,
     writing: bool,
     /// Counts from the frame that shows what the key would do.
@@ -142,7 +142,7 @@ impl Recorder {
         words.join(" ")
     }
 
-    /// What these keys do now, and what binding them changes.
+    /// Tells what these keys do now, and what binding them changes.
     fn look(&self) -> Result<String, String> {
         if let [one] = self.keys[..]
             && self.home.text

@@ -95,7 +95,7 @@ impl Models {
         self.of.as_ref().map_or(&model.agent.session.model, |(_, now)| now)
     }
 
-    /// What the list says while it has no rows.
+    /// Returns what the list says while it has no rows.
     fn empty_text(&self) -> &'static str {
         match (self.loaded, self.models.is_empty()) {
             (false, _) => "Loading...",
@@ -123,7 +123,7 @@ fn row(m: &ModelChoice, used: &ModelRef) -> Item {
     }
 }
 
-/// What the row does not say: where the model is from, and prices of long prompts. The row of a model that cannot be
+/// Returns what the row does not say: where the model is from, and prices of long prompts. The row of a model that cannot be
 /// used says why in place of its figures, so they stand here.
 fn about(m: &ModelChoice) -> String {
     let mut lines = vec![format!("Source   {}", m.source)];

@@ -32,7 +32,7 @@ pub(crate) fn open() -> Picker {
     Picker::new(Profiles)
 }
 
-/// What a profile means, in one line.
+/// Returns what a profile means, in one line.
 pub(crate) fn meaning(profile: Profile) -> &'static str {
     match profile {
         Profile::ReadOnly => "no edits, no commands",

@@ -95,7 +95,7 @@ fn settings() -> impl Iterator<Item = (&'static str, &'static Setting)> {
     GROUPS.iter().flat_map(|(group, list)| list.iter().map(move |s| (*group, s)))
 }
 
-/// What it is, whether it is the default, and its value.
+/// The setting, a mark for the default, and its value.
 const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::key("")];
 
 struct Settings {
@@ -127,7 +127,7 @@ fn next(values: &[Value], now: &Value) -> Option<Value> {
     values.get(at % values.len().max(1)).cloned()
 }
 
-/// Whether a setting protects against keys that are pressed without looking.
+/// True when a setting protects against keys that are pressed without looking.
 pub(crate) fn guards(name: &str) -> bool {
     matches!(name, "approval_deaf" | "approval_timeout")
 }

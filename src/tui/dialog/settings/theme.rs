@@ -29,7 +29,7 @@ pub(crate) fn open(app: &App) -> Picker {
     Picker::new(ThemeSource { names, now: app.themes.choice().to_owned() })
 }
 
-/// What a theme is that its name does not say.
+/// Returns what a theme is that its name does not say.
 fn about(name: &str) -> &'static str {
     match name {
         "auto" => "as light or dark as the terminal",

@@ -234,7 +234,7 @@ fn words(content: &[Part]) -> String {
     texts.join("\n")
 }
 
-/// What a block of a reply shows; `None`: nothing.
+/// Returns what a block of a reply shows; `None`: nothing.
 pub(super) fn block_body(block: &Block, tools: &ToolCatalog) -> Option<Body> {
     Some(match block {
         Block::Text { text } if text.trim().is_empty() => return None,

@@ -1,4 +1,4 @@
-//! What a cell holds: the source of what is drawn, never the drawing.
+//! The content of a cell: the source of what is drawn, never the drawing.
 
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
@@ -33,7 +33,7 @@ pub struct Cell {
     pub body: Body,
 }
 
-/// What it is.
+/// The content of a cell, by its kind.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// The person's words.
@@ -85,11 +85,11 @@ pub enum Body {
     Demo,
     /// Why a reply ended early.
     End(ReplyEnd),
-    /// What a turn came to.
+    /// The end of a turn.
     Finished(TurnSummary),
 }
 
-/// What a turn came to. Made from its cells; no entry of its own.
+/// The sums of a turn. Made from its cells; no entry of its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TurnSummary {
     /// From the person's message to the end.
@@ -179,7 +179,7 @@ pub struct ToolCell {
     pub name: String,
     /// The tool; `None`: it belongs to another program, or no longer exists.
     pub info: Option<ToolInfo>,
-    /// What the row says: `read`, `src/x.rs`. While it is unnamed, the row is made from the arguments.
+    /// The words of the row: `read`, `src/x.rs`. While it is unnamed, the row is made from the arguments.
     pub verb: ToolVerb,
     pub target: String,
     /// Long texts in it are cut.
@@ -242,7 +242,7 @@ impl InnerCalls {
         }
     }
 
-    /// Whether the entry of a call was taken in.
+    /// True when the entry of a call was taken in.
     fn has_entry(&self, number: u32) -> bool {
         let at = self.calls.binary_search_by_key(&number, |c| c.number);
         at.is_ok_and(|at| self.calls[at].decision.is_some())
@@ -465,7 +465,7 @@ impl TextTail {
         }
     }
 
-    /// What is kept.
+    /// Returns what is kept.
     pub fn text(&self) -> &str {
         &self.text
     }

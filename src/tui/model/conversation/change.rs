@@ -1,10 +1,10 @@
-//! What an event changes of a conversation, as far as the kind of the event tells.
+//! The change that an event makes to a conversation, as far as the kind of the event tells.
 
 use tiller_protocol::command::PathPlace;
 use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{Event, EventBody};
 
-/// What an event changes of a conversation.
+/// The change that an event makes to a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Nothing,
@@ -15,7 +15,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// What this event may change at most, when it adds or removes no cell.
+    /// Returns what this event may change at most, when it adds or removes no cell.
     pub fn of(event: &Event) -> Self {
         match &event.body {
             EventBody::Turn(

@@ -16,7 +16,7 @@ pub(crate) fn mark(t: &ToolCell) -> String {
     if all.is_empty() { String::new() } else { format!("  {}", all.join(", ")) }
 }
 
-/// What stands behind the result of a call, for its opened row: the text of each rule, and everything else as the model reads it.
+/// Returns what stands behind the result of a call, for its opened row: the text of each rule, and everything else as the model reads it.
 pub(crate) fn behind(t: &ToolCell) -> impl Iterator<Item = String> {
     t.behind().iter().map(|(what, text)| match what {
         Addition::Rule(rule) => format!("rule: {rule}"),

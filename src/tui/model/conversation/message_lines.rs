@@ -34,7 +34,7 @@ pub(super) fn first_of<'c>(
     if matches!(node.body, EntryBody::User { .. }) { first(cells, node.id) } else { None }
 }
 
-/// Whether a call is the first of its message.
+/// True when a call is the first of its message.
 pub(super) fn begins<'c>(
     cells: impl DoubleEndedIterator<Item = &'c Cell> + ExactSizeIterator,
     call_id: &str,
@@ -51,7 +51,7 @@ pub(super) fn put_above(cells: &mut [Cell], first: usize) {
     cells[first..].rotate_right(1);
 }
 
-/// What was sent in the place of the typed text: with the outputs of commands and pasted texts filled in. `None`: the text
+/// Returns what was sent in the place of the typed text: with the outputs of commands and pasted texts filled in. `None`: the text
 /// was sent as it was typed.
 pub(super) fn sent(body: &EntryBody) -> Option<String> {
     let EntryBody::User { message, content, .. } = body else { return None };

@@ -54,7 +54,7 @@ impl FirstEntry {
     }
 }
 
-/// What the person reads. Set by the panel.
+/// The part that the person reads. Set by the panel.
 #[derive(Default)]
 pub struct Reading {
     /// The oldest cell that is on the screen, or `None` when the end is: what is far from it may go. Set when it measures.
@@ -72,7 +72,7 @@ pub struct Conversation {
     /// Entries of the path before the cells of its end.
     earlier: u64,
     first: FirstEntry,
-    /// What is not loaded between a part of the path further up, which the person reads, and its end.
+    /// The entries that are not loaded between a part of the path further up, which the person reads, and its end.
     gap: Option<parts::Gap>,
     /// Number of the current turn; pages count down from the first.
     turn: i64,
@@ -88,7 +88,7 @@ pub struct Conversation {
     epoch: u64,
     /// The tools of this program, for the rows of calls.
     tools: ToolCatalog,
-    /// What the person reads, which is not forgotten.
+    /// The part that the person reads, which is not forgotten.
     pub reading: Reading,
 }
 

@@ -14,7 +14,7 @@ use super::{Body, Cell, Conversation, FirstEntry, KEEP, SLACK, ToolState};
 /// Cells at an edge in which the other half of a call is looked for.
 const NEAR: usize = 1024;
 
-/// What is not loaded between the part that is read and the end.
+/// The entries that are not loaded between the part that is read and the end.
 pub(super) struct Gap {
     /// Its cell.
     key: u64,

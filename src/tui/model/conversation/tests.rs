@@ -421,7 +421,7 @@ fn a_denial_is_addressed_to_the_person() {
     assert_eq!(denied_for_person(&format!("{DENIED_BY_USER}s")), format!("{DENIED_BY_USER}s"));
 }
 
-/// What the engine adds around what a tool said is no output of the tool, live and after a restart.
+/// The engine's additions to a result are no output of the tool, live and after a restart.
 #[test]
 fn additions_to_a_result_are_no_output_of_the_tool() {
     use tiller_protocol::{Addition, Additions, EntryBody, Part};

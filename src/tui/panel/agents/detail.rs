@@ -168,7 +168,7 @@ pub(crate) fn agent_lines(model: &Model, a: &AgentView) -> Vec<Line> {
     lines
 }
 
-/// What is used of each limit, and of the context.
+/// Returns what is used of each limit, and of the context.
 fn gauges(model: &Model, a: &AgentView, narrow: bool) -> Vec<Line> {
     let mut all: Vec<(&str, u64, u64, String, String)> = Vec::new();
     if let Some(child) = a.child.as_deref() {

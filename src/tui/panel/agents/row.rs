@@ -1,4 +1,4 @@
-//! What a row of the panel says: of an agent, a workflow, a process, a tool.
+//! The words of a row of the panel: of an agent, a workflow, a process, a tool.
 
 use tiller_protocol::{
     Act, Activity, AgentState, AgentView, AskBody, ChildView, Cost, ProcessRow, ProcessState, Receipt,
@@ -168,7 +168,7 @@ fn state(model: &Model, a: &AgentView) -> Vec<(String, Role)> {
     }
 }
 
-/// What the agent wants of the person.
+/// Returns what the agent wants of the person.
 pub(super) fn wants(model: &Model, a: &AgentView) -> String {
     let ask = model.questions.open.iter().find(|k| k.agent == a.id);
     let words = match ask.map(|k| &k.body) {
@@ -210,7 +210,7 @@ pub(super) fn by(a: &AgentView) -> (String, Role) {
     }
 }
 
-/// What it costs. Empty for the demo model, which costs nothing.
+/// Returns what it costs. Empty for the demo model, which costs nothing.
 fn cost(a: &AgentView, sum: AgentTotals) -> String {
     match sum {
         AgentTotals { cost: Cost(0), unknown: true, .. } => "$?".into(),
@@ -250,7 +250,7 @@ fn receipt(model: &Model, a: &AgentView, wide: bool) -> (String, Role) {
     }
 }
 
-/// What it does now; when it has ended, what came out.
+/// Returns what it does now; when it has ended, what came out.
 pub(super) fn act<'a>(model: &'a Model, a: &'a AgentView) -> &'a str {
     // Of the one on the screen it is seen what streams.
     let shown = model.shown.as_ref().map_or(a.id.is_main(), |id| *id == a.id);

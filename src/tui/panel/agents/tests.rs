@@ -85,7 +85,7 @@ fn blocked_ones_come_first_and_children_below_their_parent() {
     let _ = rows(&r);
 }
 
-/// What the rows stand for, with the agents that have ended.
+/// Returns what the rows stand for, with the agents that have ended.
 fn rows(r: &Robot) -> Vec<RowTarget> {
     let style = ListStyle { finished: Some(true), ..ListStyle::default() };
     AgentTree::of(&r.app.model).list(&r.app.model, 80, style).what

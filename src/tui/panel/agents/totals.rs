@@ -4,17 +4,17 @@ use tiller_protocol::{AgentState, AgentView, Cost};
 
 use crate::model::Model;
 
-/// Whether the agent has ended, for good or until it is continued.
+/// True when the agent has ended, for good or until it is continued.
 pub(super) fn ended(state: AgentState) -> bool {
     matches!(state, AgentState::Done | AgentState::Failed | AgentState::Cancelled | AgentState::Interrupted)
 }
 
-/// Whether the agent waits for the person: by its state, or because a question of it is open.
+/// True when the agent waits for the person: by its state, or because a question of it is open.
 pub(super) fn waits(model: &Model, a: &AgentView) -> bool {
     a.state == AgentState::Waiting || model.questions.open.iter().any(|k| k.agent == a.id)
 }
 
-/// What an agent and all below it came to.
+/// The totals of an agent and all below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AgentTotals {
     pub(super) tokens: u64,

@@ -19,7 +19,7 @@ use crate::widget::{draw, sign};
 /// Cells from the end in which running tools are looked for.
 const RECENT: usize = 200;
 
-/// What has a row.
+/// An item that has a row.
 #[derive(Clone, Copy)]
 enum TreeItem<'a> {
     Agent(&'a AgentView),
@@ -51,7 +51,7 @@ pub(super) struct ListLines {
     /// The names of the columns, where there is room.
     pub(super) head: Option<Line>,
     pub(super) lines: Vec<Line>,
-    /// What each line stands for.
+    /// The target of each line.
     pub(super) what: Vec<RowTarget>,
     /// The totals, where there are several agents.
     pub(super) sum: Option<Line>,
@@ -62,7 +62,7 @@ pub(super) struct ListLines {
 /// How the list is drawn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ListStyle<'a> {
-    /// Whether the agents that have ended are shown; `None`: while no other is there.
+    /// True when the agents that have ended are shown; `None`: while no other is there.
     pub(super) finished: Option<bool>,
     /// A blank row before each group.
     pub(super) airy: bool,
@@ -249,12 +249,12 @@ impl<'a> AgentTree<'a> {
         }
     }
 
-    /// Whether the person folds and unfolds the agents that have ended: while others are there, or once it was done.
+    /// True when the person folds and unfolds the agents that have ended: while others are there, or once it was done.
     fn folds(&self, chosen: Option<bool>) -> bool {
         chosen == Some(false) || !self.unfolded(None)
     }
 
-    /// Whether the agents that have ended are shown.
+    /// True when the agents that have ended are shown.
     pub(super) fn unfolded(&self, chosen: Option<bool>) -> bool {
         let other = AgentGroup::ALL.iter().filter(|g| **g != AgentGroup::Finished);
         chosen.unwrap_or_else(|| other.map(|g| &self.groups[*g as usize]).all(Vec::is_empty))

@@ -456,7 +456,7 @@ fn drafts_come_back_after_a_restart() {
     assert!(r.screen().contains("half a thought"));
 }
 
-/// What was being written is on disk at each moment, and comes back, however a walk through the earlier prompts ends.
+/// The draft is on disk at each moment, and comes back, however a walk through the earlier prompts ends.
 #[test]
 fn a_draft_outlives_each_end_of_a_walk() {
     const ENDS: &[&str] = &[
@@ -599,7 +599,7 @@ fn what_was_sent_is_kept_until_it_is_stored() {
     assert!(!make().screen().contains("for later"));
 }
 
-/// What has only text takes no pasted block or image: it would be lost without a word.
+/// A line that has only text takes no pasted block or image: it would be lost without a word.
 #[test]
 fn a_note_and_a_shell_command_refuse_what_they_would_lose() {
     for (text, what) in [("# keep ", "a note"), ("!cat ", "a shell command"), ("!!cat ", "a shell command")] {

@@ -14,7 +14,7 @@ use tiller_protocol::{Message, QueueId};
 use super::pictures;
 use crate::app::saver::{Persistent, Saver, own_lock, write};
 
-/// What is kept of the composer.
+/// The state of the composer that is kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Draft {

@@ -146,7 +146,7 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
     }
 }
 
-/// What can be written, and the keys that begin something else than a message.
+/// Draws what can be written, and the keys that begin something else than a message.
 fn placeholder(cx: &DrawCx<'_>, at: Rect, buf: &mut Buffer) {
     let to = cx.model.shown.as_ref().map(|a| cx.model.name_of(a));
     // A message would wait behind the question.
@@ -183,7 +183,7 @@ fn placeholder(cx: &DrawCx<'_>, at: Rect, buf: &mut Buffer) {
     }
 }
 
-/// What holds besides the text, at the right end of its first row: the vim mode, a stashed draft, the agent that it
+/// Draws the state besides the text, at the right end of its first row: the vim mode, a stashed draft, the agent that it
 /// goes to. A letter for the mode where there is little room; nothing where there is text.
 fn state(c: &Composer, cx: &DrawCx<'_>, at: Rect, buf: &mut Buffer) {
     let mode = c.vim.as_ref().map(|v| match v.mode {

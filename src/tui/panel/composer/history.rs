@@ -18,7 +18,7 @@ pub(crate) struct History {
     unsent: Vec<Message>,
     /// Index into `prompts` while walking.
     at: Option<usize>,
-    /// What was being written when the walk began.
+    /// The text that was being written when the walk began.
     draft: Message,
     /// Drafts of walks that ended before their near end.
     parked: Vec<Message>,
@@ -29,7 +29,7 @@ fn recalled(message: &Message) -> Message {
     Content::of(message).message()
 }
 
-/// Whether there is nothing to keep in it.
+/// True when there is nothing to keep in it.
 fn is_blank(message: &Message) -> bool {
     message.text.trim().is_empty() && message.attachments.is_empty()
 }
@@ -82,7 +82,7 @@ impl History {
         &self.unsent
     }
 
-    /// What was being written when the walk began, while it lasts.
+    /// Returns what was being written when the walk began, while it lasts.
     pub(crate) fn draft(&self) -> Option<&Message> {
         self.at.map(|_| &self.draft).filter(|draft| !is_blank(draft))
     }
@@ -127,7 +127,7 @@ impl History {
         self.at.is_some()
     }
 
-    /// Whether Up may go on: nothing was changed since the last step.
+    /// True when Up may go on: nothing was changed since the last step.
     pub(crate) fn walking(&self, now: &Message) -> bool {
         self.at.is_some_and(|i| self.prompts.get(i) == Some(now))
     }

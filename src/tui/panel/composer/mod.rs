@@ -123,7 +123,7 @@ const HISTORY: u32 = 200;
 /// Sent messages that can still come back when they are refused.
 const SENT: usize = 16;
 
-/// What an answer belongs to. Sent messages count up from `SENT0`.
+/// The request that an answer belongs to. Sent messages count up from `SENT0`.
 const MENTIONS: Token = Token(1);
 const EARLIER: Token = Token(2);
 const PASTED: Token = Token(3);
@@ -173,7 +173,7 @@ struct Elsewhere {
     last: u64,
 }
 
-/// What the composer knows besides its text: lists as the engine reported them last, and where text after `#` goes.
+/// The composer's knowledge besides its text: lists as the engine reported them last, and where text after `#` goes.
 #[derive(Default)]
 struct Reported {
     memory: MemoryTarget,
@@ -562,7 +562,7 @@ impl Composer {
     }
 }
 
-/// What Enter and Tab mean while a turn runs.
+/// Returns what Enter and Tab mean while a turn runs.
 fn running_modes(model: &Model) -> (SendMode, SendMode) {
     match model.ui.enter_while_running {
         EnterWhileRunning::Steer => (SendMode::Steer, SendMode::Queue),

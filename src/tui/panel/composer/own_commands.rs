@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::panel::Reply;
 use crate::slash::{self, PromptCommand};
 
-/// What is known of them.
+/// The own commands that are known.
 #[derive(Default)]
 pub(super) struct OwnCommands {
     /// As the engine last said.

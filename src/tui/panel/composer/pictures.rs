@@ -12,7 +12,7 @@ use crate::app::saver::write_private;
 
 /// A smaller picture stays in the draft's own file, in bytes of base64.
 const SMALL: usize = 16 << 10;
-/// What stands in the draft in the place of a picture: this, then the name of the file. No base64 has a colon.
+/// The mark in the draft in the place of a picture: this, then the name of the file. No base64 has a colon.
 const MARK: &str = "file:";
 const ENDING: &str = "picture";
 
@@ -103,7 +103,7 @@ fn hashes() -> MutexGuard<'static, Vec<(Weak<str>, u64)>> {
     all
 }
 
-/// Whether a name is that of a picture of the draft `path`, and no way out of its folder.
+/// True when a name is that of a picture of the draft `path`, and no way out of its folder.
 fn ours(path: &Path, file: &Path) -> bool {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = file.file_name().and_then(|n| n.to_str()).unwrap_or_default();

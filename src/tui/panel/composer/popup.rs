@@ -25,7 +25,7 @@ use crate::widget::{draw, surface};
 /// Rows of the list at most.
 pub(crate) const ROWS: usize = 8;
 
-/// What is listed.
+/// The kind of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PopupKind {
     Slash,

@@ -179,7 +179,7 @@ impl Composer {
         }
     }
 
-    /// What an earlier process sent leaves the text again when it arrived: it must not go out twice. (It stands in
+    /// Drops from the text what an earlier process sent and what arrived: it must not go out twice. (It stands in
     /// the conversation, in the queue or among the earlier prompts.)
     fn sure(&mut self, arrived: impl Fn(&Message) -> bool) -> bool {
         let sure = matches!(&self.outbox.unsure[..], [one] if arrived(one) && self.content.message() == *one);
@@ -214,7 +214,7 @@ impl Composer {
         Reply::done()
     }
 
-    /// What waits is on disk, or has gone out.
+    /// Takes the queue: its messages are on disk, or have gone out.
     pub(super) fn queue(&mut self, queue: &[Queued]) {
         let before = self.outbox.sent.len();
         self.outbox.sent.retain(|s| {

@@ -1,4 +1,4 @@
-//! What Enter does with the text: send a message, run a `/` command, run a `!` line.
+//! The use that Enter makes of the text: send a message, run a `/` command, run a `!` line.
 
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{Attachment, CommandBody, Message, SendMode};
@@ -7,7 +7,7 @@ use crate::app::effect::Effect;
 use crate::model::Model;
 use crate::slash::{self, Commands};
 
-/// What to do with a text that is sent.
+/// The action for a text that is sent.
 pub(crate) enum SubmitAction {
     /// To the engine, as a message; comes back when it is refused.
     Message(CommandBody),

@@ -14,7 +14,7 @@ use super::moves::{
 };
 use crate::widget::edit::Edit;
 
-/// Whether keys are text.
+/// The mode: keys are text, or commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
     #[default]
@@ -22,7 +22,7 @@ pub(crate) enum Mode {
     Normal,
 }
 
-/// What is being typed in normal mode.
+/// The command that is being typed in normal mode.
 #[derive(Clone, Debug, Default)]
 struct Pending {
     count: Option<usize>,
@@ -44,7 +44,7 @@ pub(crate) struct Vim {
     last: Vec<char>,
     /// Where insert mode was gone into by a command: the text then, and the caret in it.
     began: Option<(String, usize)>,
-    /// What was typed there, for `.`.
+    /// The text that was typed there, for `.`.
     typed: String,
     find: Option<(char, char)>,
     register: String,

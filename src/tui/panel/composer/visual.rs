@@ -67,7 +67,7 @@ impl Vim {
         true
     }
 
-    /// What an operator does with what is selected. It is not repeated by `.`: nothing is selected then.
+    /// Does an operator with the selection. It is not repeated by `.`: nothing is selected then.
     fn over(&mut self, op: char, range: Range<usize>, lines: bool, b: &mut Edit) {
         self.visual = None;
         let last = std::mem::take(&mut self.last);

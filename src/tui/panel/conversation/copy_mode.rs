@@ -86,7 +86,7 @@ impl CopyMode {
         Some(Self { caret, mark: None, lines: false, column: 0 })
     }
 
-    /// What is selected, from and to (the end is not part of it).
+    /// Returns what is selected, from and to (the end is not part of it).
     pub fn range(&self, view: &Viewport, conv: &Conversation) -> Option<(TextPosition, TextPosition)> {
         let (a, mut b) = view.order(conv, self.mark?, self.caret);
         let line = view.kept(b.key)?.stack().line(b.line)?;

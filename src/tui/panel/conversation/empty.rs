@@ -16,7 +16,7 @@ use crate::theme::Role;
 use crate::view::{header, layout};
 use crate::widget::{draw, sign};
 
-/// What is worth trying after the first message: an action with a key, or a command; and what it does. The footer names
+/// The things worth trying after the first message: an action with a key, or a command; and what it does. The footer names
 /// the keys of modes, palette and help.
 const TRIES: &[(&str, &str)] = &[
     ("history.open", "find a message you sent before"),
@@ -91,7 +91,7 @@ fn wordmark(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
     }
 }
 
-/// What is ready, in one line: the model, and the mode with what it lets run.
+/// Returns what is ready, in one line: the model, and the mode with what it lets run.
 fn ready(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
     let session = &cx.model.agent.session;
     let model = &session.model;
@@ -159,7 +159,7 @@ fn things_to_try(cx: &DrawCx<'_>) -> Vec<(String, &'static str)> {
     std::iter::once(first).chain(TRIES.iter().map(|(id, what)| (key(id), *what))).collect()
 }
 
-/// What stands below the composer while nothing was said: what is ready, the last sessions, and what to try.
+/// Draws the lines below the composer while nothing was said: what is ready, the last sessions, and what to try.
 pub(crate) fn below(cx: &DrawCx<'_>, area: Rect, recent: Option<&Recent>, buf: &mut Buffer) {
     let mut rest = area;
     let ready = ready(cx);

@@ -1,4 +1,4 @@
-//! What the rows of a conversation say: shared rows, changed lines, causes, the pinned message, the end of a turn.
+//! The words of the rows of a conversation: shared rows, changed lines, causes, the pinned message, the end of a turn.
 
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::tool::{Display, FileDiff};

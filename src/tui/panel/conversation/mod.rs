@@ -38,6 +38,21 @@ use copy_mode::CopyMode;
 use search::Search;
 use viewport::{ScrollPosition, TextPosition, Viewport};
 
+/// Gives a window its size, and what every window takes from the frame.
+pub(crate) fn fit(view: &mut Viewport, area: Rect, cx: &DrawCx<'_>) {
+    let env = &mut view.env;
+    env.columns = usize::from(area.width).max(1);
+    env.rows = usize::from(area.height);
+    env.measure = usize::from(cx.model.ui.measure).max(20);
+    env.ascii = cx.ascii;
+    env.now = cx.now;
+}
+
+/// The cells with a spinner of a window that was measured.
+pub(crate) fn spinners(view: &Viewport, cx: &DrawCx<'_>) -> Vec<(u16, u16)> {
+    if cx.reduced_motion { Vec::new() } else { view.spinners() }
+}
+
 /// Draws the rows of a window that was measured, without anything over them.
 pub(crate) fn window(view: &Viewport, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
     draw::rows(view, draw::Overlay::default(), cx, area, buf);
@@ -134,11 +149,11 @@ pub struct ConversationPanel {
     /// The start of the conversation is to be shown, once it is here.
     to_start: bool,
     loading: bool,
-    /// What was asked for last: asked once only, whatever comes.
+    /// The query that was sent last: asked once only, whatever comes.
     asked: Option<Query>,
     /// The file that the editor has open.
     file: Option<PathBuf>,
-    /// What was drawn last.
+    /// The content that was drawn last.
     shown: Option<viewport::WindowContent>,
 }
 
@@ -238,7 +253,7 @@ impl ConversationPanel {
         Reply::Done(self.page(model))
     }
 
-    /// What is selected now, by mouse or in copy mode.
+    /// Returns what is selected now, by mouse or in copy mode.
     fn range(&self, model: &Model) -> Option<(TextPosition, TextPosition)> {
         let conv = &model.agent.conversation;
         match &self.copy {
@@ -316,7 +331,7 @@ pub(crate) fn private_file(stem: &str, text: &str) -> std::io::Result<PathBuf> {
 }
 
 impl ConversationPanel {
-    /// What lies over the last and the first row: the search line, "12 new", "earlier".
+    /// Draws the remarks over the last and the first row: the search line, "12 new", "earlier".
     fn remarks(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let conv = &cx.model.agent.conversation;
         let mut bottom = area.bottom();

@@ -23,7 +23,7 @@ fn is_turn(c: &Cell) -> bool {
     )
 }
 
-/// Whether Alt-Up and Alt-Down stop at this cell.
+/// True when Alt-Up and Alt-Down stop at this cell.
 fn is_message(c: &Cell) -> bool {
     matches!(&c.body, Body::User { .. } | Body::Reply { .. })
 }
@@ -230,7 +230,7 @@ impl ConversationPanel {
         Reply::Done(learnings.into_iter().map(retire).collect())
     }
 
-    /// Whether there is more of the chosen cell to be seen.
+    /// True when there is more of the chosen cell to be seen.
     pub(super) fn opens(&self, model: &Model) -> bool {
         self.copy.is_none() && self.chosen(model).is_some_and(cell::folds)
     }

@@ -118,15 +118,12 @@ impl Panel for ConversationPanel {
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
+        fit(&mut self.view, area, cx);
         let env = &mut self.view.env;
-        env.columns = usize::from(area.width).max(1);
-        env.rows = usize::from(area.height).saturating_sub(usize::from(self.search.is_some()));
-        env.measure = usize::from(cx.model.ui.measure).max(20);
+        env.rows = env.rows.saturating_sub(usize::from(self.search.is_some()));
         env.leaps = cx.model.agent.turn.running
             && area.width + BORDERS < cx.model.window.screen.0
             && !cx.model.window.sides;
-        env.ascii = cx.ascii;
-        env.now = cx.now;
         env.unfold_key = cx.key("conversation.unfold");
         env.viewer_key = cx.key("viewer.open");
         env.review_key = cx.key("review.open");
@@ -145,7 +142,7 @@ impl Panel for ConversationPanel {
             _ => (0, 0),
         };
         self.shown = shown;
-        let spinners = if cx.reduced_motion { Vec::new() } else { self.view.spinners() };
+        let spinners = spinners(&self.view, cx);
         Refresh { wake: self.view.moving(conv), kept: kept as u16, blank: blank as u16, spinners }
     }
 
@@ -348,7 +345,7 @@ impl ConversationPanel {
         }
     }
 
-    /// What was asked for and came may be asked for again later. What came and was of no use may not.
+    /// Lets a part that was asked for and came be asked for again later. A part that was of no use may not.
     fn forget_asked(&mut self, conv: &Conversation) {
         let next = self.near_part(conv).or_else(|| self.search_part());
         if next != self.asked {

@@ -32,7 +32,7 @@ pub struct Search {
     /// In the order of the path.
     pub hits: Vec<Hit>,
     pub current: Option<usize>,
-    /// What is not loaded is to be looked through as well.
+    /// True when entries that are not loaded are looked through as well.
     pub whole: bool,
     /// The entry before which nothing was looked through; `None`: everything was.
     pub(super) before: Option<EntryId>,
@@ -43,7 +43,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// What is looked for; empty: nothing.
+    /// Returns what is looked for; empty: nothing.
     pub fn words(&self) -> &str {
         self.edit.text()
     }

@@ -618,7 +618,7 @@ fn work(r: &Robot) -> (usize, usize) {
     (look_ups, r.app.model.agent.conversation.cells().len())
 }
 
-/// What each step costs: entries that are handed over, cells that are there after it, layouts that are looked up.
+/// Returns what each step costs: entries that are handed over, cells that are there after it, layouts that are looked up.
 fn costs(count: usize) -> Vec<(&'static str, usize, usize, usize)> {
     let (mut r, mut s, mut all) = long_session(count);
     let mut costs = Vec::new();
@@ -703,7 +703,7 @@ fn a_search_keeps_nothing_of_what_it_looks_through() {
     assert!(r.screen().contains("message 19999"), "{}", r.screen());
 }
 
-/// What was loaded between the typing and the search, or all of it, is looked through as well.
+/// A part that was loaded between the typing and the search, or all of it, is looked through as well.
 #[test]
 fn a_search_looks_through_what_was_loaded_meanwhile() {
     for loaded in [100, 300] {

@@ -184,7 +184,7 @@ impl CopyView {
         Some((from as u16, to as u16))
     }
 
-    /// What is chosen, else the line of the caret.
+    /// Returns what is chosen, else the line of the caret.
     pub(super) fn taken(&self) -> String {
         let Some((a, b)) = self.range() else { return self.line().to_owned() };
         let mut out = Vec::new();

@@ -106,7 +106,7 @@ pub(crate) fn of<'m>(model: &'m Model, id: &AgentId) -> Option<&'m PaneView> {
     model.row(id)?.child.as_ref()?.pane.as_deref()
 }
 
-/// Whether the agent runs in a terminal, or is about to.
+/// True when the agent runs in a terminal, or is about to.
 pub(crate) fn will(model: &Model, id: &AgentId) -> bool {
     let Some(row) = model.row(id) else { return false };
     let pty = row.child.as_deref().is_some_and(|c| c.backend.in_terminal());

@@ -1,4 +1,4 @@
-//! Whether the panel of program terminals can be seen.
+//! The visibility of the panel of program terminals.
 
 use tiller_protocol::AgentId;
 

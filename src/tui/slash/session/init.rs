@@ -7,7 +7,7 @@ use crate::app::effect::Effect;
 use crate::model::Model;
 use crate::slash::SlashCommand;
 
-/// What the agent is asked.
+/// The prompt for the agent.
 const PROMPT: &str = include_str!("../../../../assets/prompts/init.md");
 
 /// `/init`

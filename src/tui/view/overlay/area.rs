@@ -138,7 +138,7 @@ impl LayerArea {
     }
 }
 
-/// Whether one of the layers hides all but header and footer. `spare`: rows at the bottom that are left to toasts.
+/// True when one of the layers hides all but header and footer. `spare`: rows at the bottom that are left to toasts.
 pub(crate) fn is_covered(layers: &[LayerArea], areas: &Areas, screen: Rect, spare: u16) -> bool {
     let full = full_of(areas, screen, spare);
     layers.iter().any(|l| l.outer == full)

@@ -1,11 +1,11 @@
-//! What lies over views and dialogs without taking keys: toasts, and the keys that can follow those pressed so far. While
+//! The cover over views and dialogs that takes no keys: toasts, and the keys that can follow those pressed so far. While
 //! it stays as it is, a frame draws what has changed below it, and it again where that reaches under it.
 
 use ratatui::layout::{Position, Rect};
 
 use crate::keymap::Chord;
 
-/// What the cover is made from, besides theme, keys and layout.
+/// The state that the cover is made from, besides theme, keys and layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::view) struct CoverSource {
     /// Revision of the list of toasts.

@@ -1,4 +1,4 @@
-//! What lies behind a dialog: the same text and areas, nearer to the ground.
+//! The ground behind a dialog: the same text and areas, nearer to the ground.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

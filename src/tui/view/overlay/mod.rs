@@ -111,7 +111,7 @@ fn layer_into(
     app.layers[n].was_drawn(slices, delay, now, area, &refresh);
 }
 
-/// Whether all layers would look the same as they were drawn last.
+/// True when all layers would look the same as they were drawn last.
 pub(crate) fn are_layers_drawn(app: &App, slices: &Revisions) -> bool {
     let top = app.layers.last().map(|l| l.id);
     app.layers.iter().all(|l| l.is_drawn(&app.model, slices, Some(l.id) == top))

@@ -244,7 +244,7 @@ fn span(h: &Hunk) -> (u32, u32) {
     ends(numbers().collect()).or_else(|| ends(old().collect())).unwrap_or((h.new_start, h.new_start))
 }
 
-/// What stands behind the ranges of the hunk's header: the function that it lies in.
+/// Returns what stands behind the ranges of the hunk's header: the function that it lies in.
 pub fn section(h: &Hunk) -> Option<&str> {
     let (_, section) = h.header.strip_prefix("@@")?.split_once("@@")?;
     Some(section.trim()).filter(|s| !s.is_empty())

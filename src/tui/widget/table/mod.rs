@@ -20,7 +20,7 @@ const GAP: usize = 2;
 /// Fewest columns for a text that is cut.
 const LEAST: usize = 12;
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
     /// Text from the left, cut at its end.

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::keymap::action::Action;
 
-/// What choosing an entry does.
+/// The effect of choosing an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
     /// An action, by its id.
@@ -14,7 +14,7 @@ pub(super) enum Does {
     Type(&'static str),
 }
 
-/// What a person needs first, by subject: the words are a newcomer's.
+/// The keys that a person needs first, by subject: the words are a newcomer's.
 pub(super) const ESSENTIALS: [(&str, &[(Does, &str)]); 3] = [
     (
         "Write",

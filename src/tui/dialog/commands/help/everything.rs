@@ -73,7 +73,7 @@ fn lower(text: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_lowercase().chain(chars).collect())
 }
 
-/// What it does, where, and its key.
+/// The action, where it holds, and its key.
 const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::key("")];
 
 /// The list of everything.

@@ -74,7 +74,7 @@ const KEYS: [&str; 40] = [
     "?",
 ];
 
-/// What was seen and done, kept apart from the dialog's own bookkeeping.
+/// Everything seen and done, kept apart from the dialog's own bookkeeping.
 struct Watch {
     /// The question on top, the text it shows, and since when.
     top: Option<(AskId, String, Duration)>,
@@ -219,7 +219,7 @@ fn answers(r: &mut Robot, w: &mut Watch, n: u32) {
     }
 }
 
-/// What lies on top now, and since when it has been seen there.
+/// Notes the question that lies on top now, and since when it has been seen there.
 fn look(r: &mut Robot, buf: &mut Buffer, w: &mut Watch) {
     use tiller_protocol::Clock;
     let top = match r.app.top() {

@@ -1,4 +1,4 @@
-//! What the approval dialog says about a call, as lines. Everything in it is foreign: each character is
+//! The text of the approval dialog about a call, as lines. Everything in it is foreign: each character is
 //! shown or spelled out, none is left away.
 
 use tiller_protocol::ToolVerb;
@@ -24,7 +24,7 @@ pub(crate) struct Content {
     pub(crate) tail: usize,
 }
 
-/// What stands elsewhere in the dialog, and so not in its text.
+/// The parts that stand elsewhere in the dialog, and so not in its text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Elsewhere<'a> {
     /// The target stands in the title.
@@ -47,7 +47,8 @@ pub(crate) fn content(p: &PermissionAsk, e: Elsewhere<'_>, colours: &mut impl Hi
     }
     let head = text.lines.len();
     if let Some(diff) = &p.diff {
-        text.append(difference(diff, &p.shown, e.ascii, colours));
+        let target = target(p).map_or_else(|| p.shown.clone(), |target| target.name);
+        text.append(difference(diff, &target, e.ascii, colours));
     }
     let tail = text.lines.len();
     text.push(reasons(p));
@@ -69,7 +70,7 @@ pub(crate) fn content(p: &PermissionAsk, e: Elsewhere<'_>, colours: &mut impl Hi
 /// One of the calls that the answer is for: its difference, or its exact text with what an eye would miss in it.
 pub(super) fn asked_call(call: &AskedCall, ascii: bool, colours: &mut impl Highlight) -> DiffText {
     if call.diff {
-        return difference(&call.detail, "", ascii, colours);
+        return difference(&call.detail, &call.title, ascii, colours);
     }
     let mut text = DiffText::default();
     foreign(&call.detail, Role::Text).into_iter().for_each(|l| text.push(l));
@@ -84,11 +85,33 @@ fn foreign(text: &str, role: Role) -> Vec<Line> {
     text.split('\n').map(|l| Line::strict(l, Look::of(role), Wrap::Hard)).collect()
 }
 
+/// The part of an effect that the verb, the target and the reason do not say already; empty: none.
+fn beside_target<'e>(p: &PermissionAsk, effect: &'e str) -> &'e str {
+    if matches!(p.verb, ToolVerb::Shell | ToolVerb::Script) {
+        return effect;
+    }
+    let targets = || p.shown.split('\n');
+    let done = effect.strip_prefix("writes ").or_else(|| effect.strip_prefix("changes ")).unwrap_or(effect);
+    if effect == p.shown || targets().any(|target| target == done) {
+        return "";
+    }
+    let why = targets().find_map(|target| done.strip_prefix(target)?.strip_prefix(": "));
+    let what = targets().find_map(|target| effect.strip_suffix(target)?.strip_suffix(": "));
+    match why.filter(|_| done != effect) {
+        Some(why) if why == p.rule.text() => "",
+        Some(why) => why,
+        None => what.unwrap_or(effect),
+    }
+}
+
 /// One paragraph: effects of the call besides those that its difference shows, why it is asked, and where it runs.
 fn reasons(p: &PermissionAsk) -> Line {
-    let shown = [format!("writes {}", p.shown), format!("changes {}", p.shown)];
-    let new = |e: &&String| p.diff.is_none() || !shown.contains(e);
-    let effects: Vec<&str> = p.effects.iter().filter(new).map(String::as_str).collect();
+    let mut effects: Vec<&str> = Vec::new();
+    for effect in p.effects.iter().map(|effect| beside_target(p, effect)) {
+        if !effect.is_empty() && !effects.contains(&effect) {
+            effects.push(effect);
+        }
+    }
     let mut line = Line::new(Wrap::Word);
     if !effects.is_empty() {
         let role = if p.risk == Risk::High { Role::Error } else { Role::Text };
@@ -107,7 +130,9 @@ fn reasons(p: &PermissionAsk) -> Line {
     if p.verb == ToolVerb::Memory {
         line.push(". /memory undoes it.", look);
     } else if p.diff.is_some() && p.risk == Risk::Low && only_edits {
-        line.push(". Inside this folder; can be undone.", look);
+        // An agent's own folder is not this one.
+        let inside = if p.shown.starts_with('/') { "Can" } else { "Inside this folder; can" };
+        line.push(&format!(". {inside} be undone."), look);
     } else if p.folder.is_empty() {
         line.push(".", look);
     } else {
@@ -157,7 +182,7 @@ pub(crate) fn is_plain(text: &str) -> bool {
     !text.is_empty() && !text.contains('\n') && clean::plain(text) == text && warnings(text).is_empty()
 }
 
-/// What an eye would miss.
+/// Returns what an eye would miss.
 fn warnings(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let marked = text.split('\n').any(|l| {
@@ -185,8 +210,14 @@ pub(crate) fn counts(diff: &str) -> Option<(u32, u32)> {
     Some((u32::try_from(added).unwrap_or(u32::MAX), u32::try_from(removed).unwrap_or(u32::MAX)))
 }
 
-/// The difference as all diffs are drawn. A diff that is not understood to its last line is shown as it stands, so that
-/// nothing can hide in it.
+/// `target` names the file, so that a header with its path would only repeat that.
+fn is_named(target: &str, path: &str) -> bool {
+    target.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with(['/', ' ']))
+        && !target.contains('\n')
+}
+
+/// The difference as all diffs are drawn; without a header where `target` names the only file. A diff that is not
+/// understood to its last line is shown as it stands, so that nothing can hide in it.
 fn difference(diff: &str, target: &str, ascii: bool, colours: &mut impl Highlight) -> DiffText {
     let mut text = DiffText::default();
     let Some(files) = files(diff) else {
@@ -196,8 +227,7 @@ fn difference(diff: &str, target: &str, ascii: bool, colours: &mut impl Highligh
     let o = DiffLayout::new(0, ascii).unified();
     let one = files.len() == 1;
     for (path, patch) in &files {
-        // The title names the only file.
-        if !one || path != target {
+        if !one || !is_named(target, path) {
             text.push(Line::strict(path, Look::of(Role::Strong), Wrap::Hard));
         }
         for (n, hunk) in patch.hunks.iter().enumerate() {
@@ -245,18 +275,41 @@ fn files(diff: &str) -> Option<Vec<(String, Patch)>> {
     Some(files)
 }
 
-/// The path that a file has after the change, or had before it was deleted; `None`: it does not say.
+/// The path that a file has after the change, or had before it was deleted, or both; `None`: it does not say.
 fn path(old: &str, new: &str) -> Option<String> {
     let part = |line: &str, sign: &str, prefix: &str| -> Option<String> {
         let path = line.strip_prefix(sign)?;
         (path != "/dev/null").then(|| path.strip_prefix(prefix).unwrap_or(path).to_owned())
     };
     let (old, new) = (part(old, "--- ", "a/"), part(new, "+++ ", "b/"));
-    // A file that moves has two names, which must both be seen.
     match (&old, &new) {
-        (Some(a), Some(b)) if a != b => None,
+        (Some(a), Some(b)) if a != b => Some(moved(a, b)),
         _ => new.or(old),
     }
+}
+
+/// Both names of a file that moves.
+fn moved(old: &str, new: &str) -> String {
+    format!("{old} to {new}")
+}
+
+/// The thing that a call is done to, in one line.
+pub(super) struct Target {
+    pub(super) name: String,
+    /// A file gets another name, and both stand in `name`.
+    pub(super) moves: bool,
+}
+
+/// The path or URL of a call, or both paths of a file that moves; `None`: there are more, or something in it needs to be
+/// spelled out.
+pub(super) fn target(p: &PermissionAsk) -> Option<Target> {
+    if is_plain(&p.shown) {
+        return Some(Target { name: p.shown.clone(), moves: false });
+    }
+    let (old, new) = p.shown.split_once('\n').filter(|(old, new)| is_plain(old) && is_plain(new))?;
+    let name = moved(old, new);
+    let files = files(p.diff.as_deref()?)?;
+    matches!(&files[..], [(path, _)] if *path == name).then_some(Target { name, moves: true })
 }
 
 /// Every line as it is in the text.
@@ -305,9 +358,10 @@ mod tests {
         let files = files(&two).unwrap();
         assert_eq!(files.iter().map(|(p, _)| p.as_str()).collect::<Vec<_>>(), ["x.rs", "new.rs"]);
         assert_eq!(counts(&two), Some((2, 1)));
+        let lines = difference("--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n", "y", false, &mut Uncoloured).lines;
+        assert_eq!(lines[0].text(), "x to y", "both names of a file that moves are seen");
         for odd in [
             "garbage",
-            "--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n",
             "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n+not counted\n",
             "index 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
         ] {

@@ -4,7 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
+use super::title::Sentence;
 use super::{Approval, Button, KeyTarget};
+use crate::dialog::question::{is_roomy, placed};
 use crate::model::Model;
 use crate::panel::{DrawCx, Placement};
 use crate::text::sheet::Sheet;
@@ -19,8 +21,6 @@ const FIELD: u16 = 6;
 const SIDES: u16 = 4;
 /// Rows of the title and below the buttons.
 const AROUND: u16 = 2;
-/// Rows that are left to the conversation; a dialog that would leave less fills the screen.
-const LEFT: u16 = 9;
 
 /// Areas of the dialog.
 pub(super) struct ApprovalAreas {
@@ -31,20 +31,21 @@ pub(super) struct ApprovalAreas {
     pub(super) field: Rect,
 }
 
-/// There is a row for the title, and room for a dialog that leaves the conversation in view.
-fn is_roomy(model: &Model) -> bool {
-    model.window.screen.0 >= 60 && model.window.screen.1 >= 16
-}
-
 impl Approval {
-    /// The target is drawn whole in the title, so it is not repeated in the text.
-    pub(super) fn has_target_in_title(&self, model: &Model) -> bool {
+    /// The title, in the room that it has.
+    pub(super) fn titled(&self, model: &Model) -> Sentence {
         let room = usize::from(model.window.screen.0.saturating_sub(SIDES));
         // Beside the state stands the key that unfolds it.
         let hint = if self.answer_state.covered { 22 } else { 0 };
         let state = width(self.state(model).line(false).text()) + 3 + hint;
         // Two columns for the sign before it.
-        self.facts.target.is_some() && is_roomy(model) && self.words(model, true).width() + 2 + state <= room
+        let columns = is_roomy(model.window.screen).then(|| room.saturating_sub(2 + state));
+        self.sentence(model, columns)
+    }
+
+    /// The target is drawn whole in the title, so it is not repeated in the text.
+    pub(super) fn has_target_in_title(&self, model: &Model) -> bool {
+        self.titled(model).whole
     }
 
     /// The rule with the button that saves it.
@@ -105,8 +106,7 @@ impl Approval {
     }
 
     pub(super) fn place_for(&self, model: &Model) -> Placement {
-        let (columns, height) = model.window.screen;
-        let columns = columns.saturating_sub(SIDES);
+        let columns = model.window.screen.0.saturating_sub(SIDES);
         let key = (columns, self.has_target_in_title(model));
         let rows = match self.height.get() {
             Some((at, rows)) if at == key => rows,
@@ -119,13 +119,7 @@ impl Approval {
                 rows
             }
         };
-        let need = rows + 1 + self.below(columns) + AROUND;
-        // Small screens, and whatever would leave too little of the conversation.
-        if !is_roomy(model) || need + LEFT > height {
-            Placement::Full
-        } else {
-            Placement::Dock { height: need }
-        }
+        placed(model.window.screen, rows, 1 + self.below(columns) + AROUND)
     }
 
     pub(super) fn lay_out(&mut self, area: Rect, cx: &DrawCx<'_>) {

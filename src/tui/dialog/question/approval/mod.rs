@@ -269,7 +269,7 @@ impl Approval {
         c.text.lines
     }
 
-    /// Whether there is such a button.
+    /// True when there is such a button.
     fn has(&self, b: Button) -> bool {
         match b {
             Button::Edit => self.p.editable || self.p.draft.is_some(),
@@ -282,7 +282,7 @@ impl Approval {
         }
     }
 
-    /// Whether the button is a yes, which counts only after everything was on the screen.
+    /// True when the button is a yes, which counts only after everything was on the screen.
     fn unread(&self, b: Button) -> bool {
         let yes = matches!(b, Button::Once | Button::Outside | Button::Session | Button::Always);
         yes && !self.is_read()
@@ -492,5 +492,7 @@ fn sample_permission() -> PermissionAsk {
 
 #[cfg(test)]
 mod accidents;
+#[cfg(test)]
+mod look_tests;
 #[cfg(test)]
 mod tests;

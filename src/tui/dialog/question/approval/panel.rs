@@ -16,7 +16,7 @@ impl Panel for Approval {
     }
 
     fn title(&self, model: &Model) -> String {
-        self.words(model, self.has_target_in_title(model))
+        self.titled(model).text
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

@@ -292,7 +292,7 @@ fn a_long_text_is_read_to_its_end_before_a_yes() {
     assert!(r.screen().contains("read to the end before approving"), "{}", r.screen());
     r.run("y; enter; s; A; G; wait 1; y");
     assert_eq!(decided(&r), None, "jumping to the end is not reading: {}", r.screen());
-    r.run("g; space; space; space; space; space; y");
+    r.run("g; space; space; space; space; space; space; space; y");
     assert_eq!(decided(&r).map(|d| d.0), Some(Decision::Once), "{}", r.screen());
 }
 
@@ -531,7 +531,7 @@ fn two_calls_of_one_agent_are_two_questions() {
     assert_eq!(answers(&r), [(a.id, Decision::Once)]);
 }
 
-/// What is not possible yet is shown so, with the key that makes it possible.
+/// A yes that is not possible yet is shown so, with the key that makes it possible.
 #[test]
 fn a_yes_that_does_not_count_yet_is_dim_and_not_in_the_footer() {
     use ratatui::style::Modifier;

@@ -15,6 +15,7 @@ use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, Event};
 pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
+use crate::dialog::question::TextRows;
 use crate::dialog::question::answer_state::{AnswerState, which_of};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
@@ -76,6 +77,7 @@ pub struct Clarify {
     question: Scroll,
     /// The question, for its height at another width.
     words: String,
+    rows: TextRows,
     filter: Edit,
     own: Edit,
     /// The person writes an answer.
@@ -128,6 +130,7 @@ impl Clarify {
             numbered: false,
             question: text,
             words: question.to_owned(),
+            rows: TextRows::default(),
             filter: Edit::default(),
             own: Edit::default(),
             writing: choices.is_empty(),
@@ -171,12 +174,12 @@ impl Clarify {
         Reply::with(Effect::ask(body, ANSWER))
     }
 
-    /// Whether Enter would select a choice that only its digit may select.
+    /// True when Enter would select a choice that only its digit may select.
     fn withheld(&self) -> bool {
         !self.writing && self.found.get(self.chosen).is_some_and(|i| self.options.decides.contains(i))
     }
 
-    /// Whether letters filter the list. Where a choice decides something they are part of a message that was meant
+    /// True when letters filter the list. Where a choice decides something they are part of a message that was meant
     /// for the composer.
     fn filters(&self) -> bool {
         self.options.decides.is_empty()

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::dialog::picker::FILTER_PROMPT;
+use crate::dialog::question::placed;
 use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Clarify {
@@ -22,17 +23,11 @@ impl Panel for Clarify {
     }
 
     fn placement(&self, _columns: u16, model: &Model) -> Placement {
-        let (width, height) = model.window.screen;
-        let columns = width.saturating_sub(4);
-        let question = Sheet::new(lines(&self.words), usize::from(columns).max(1)).rows.len();
-        let list = self.list(columns).rows.len();
+        let columns = model.window.screen.0.saturating_sub(4);
+        let question = self.rows.of(columns, || lines(&self.words));
+        let list = u16::try_from(self.list(columns).rows.len()).unwrap_or(u16::MAX);
         let own = if self.writing { field::rows(&self.own, columns).clamp(1, FIELD) } else { 1 };
-        let need = u16::try_from(question + list).unwrap_or(u16::MAX / 2).saturating_add(own + 3);
-        if width < 60 || height < 16 || need + 9 > height {
-            Placement::Full
-        } else {
-            Placement::Dock { height: need }
-        }
+        placed(model.window.screen, question.saturating_add(list), own + 3)
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {

@@ -16,6 +16,7 @@ use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, Event};
 pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
+use crate::dialog::question::TextRows;
 use crate::dialog::question::answer_state::{AnswerState, which_of};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
@@ -28,7 +29,6 @@ use crate::panel::{
 };
 use crate::registry::Dialog;
 use crate::text::line::{Gutter, Line, Look, Wrap};
-use crate::text::sheet::Sheet;
 use crate::theme::Role;
 use crate::widget::buttons::{self, Face};
 use crate::widget::edit::Edit;
@@ -79,10 +79,11 @@ pub struct Question {
     ask: Ask,
     scope: &'static str,
     title: String,
-    /// What Escape does; `None` puts it aside.
+    /// The answer that Escape gives; `None` puts it aside.
     escape: Option<AskReply>,
     choices: Vec<QuestionButton>,
     lines: Vec<Line>,
+    rows: TextRows,
     text: Scroll,
     field: Edit,
     writing: bool,
@@ -95,7 +96,7 @@ fn line(text: &str, role: Role) -> Line {
     Line::strict(text, Look::of(role), Wrap::Word)
 }
 
-/// What these items have in common, as the beginning of their list.
+/// Returns what these items have in common, as the beginning of their list.
 fn what_it_contains(items: &[TrustItem]) -> &'static str {
     let all = |kinds: &[TrustKind]| items.iter().all(|i| kinds.contains(&i.kind));
     if all(&[TrustKind::UnenforcedRule]) {
@@ -257,6 +258,7 @@ impl Question {
             escape,
             choices,
             lines,
+            rows: TextRows::default(),
             text,
             field: Edit::with(&field),
             writing: false,
@@ -306,12 +308,12 @@ impl Question {
         self.choices.len() + usize::from(self.escape.is_some())
     }
 
-    /// Whether a button counts only after everything was on the screen, which it was not.
+    /// True when a button counts only after everything was on the screen, which it was not.
     fn unread(&self, n: usize) -> bool {
         self.choices.get(n).is_some_and(|c| c.0 == "question.trust") && !self.text.read(self.lines.len())
     }
 
-    /// Whether a button says yes to something.
+    /// True when a button says yes to something.
     fn says_yes(&self, n: usize) -> bool {
         self.choices.get(n).is_some_and(|c| ACTIONS.iter().any(|s| s.action.0 == c.0 && s.yes))
     }

@@ -1,6 +1,7 @@
 //! The dialog of the program's own questions as a [`Panel`].
 
 use super::*;
+use crate::dialog::question::placed;
 use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Question {
@@ -24,16 +25,10 @@ impl Panel for Question {
     }
 
     fn placement(&self, _columns: u16, model: &Model) -> Placement {
-        let (width, height) = model.window.screen;
-        let columns = usize::from(width.saturating_sub(4)).max(1);
-        let rows = Sheet::new(self.lines.clone(), columns).rows.len();
+        let width = model.window.screen.0;
+        let rows = self.rows.of(width.saturating_sub(4), || self.lines.clone());
         let below = buttons::rows(&self.labels(|_| "n".into()), width.saturating_sub(4));
-        let need = u16::try_from(rows).unwrap_or(u16::MAX / 2).saturating_add(below + 3);
-        if width < 60 || height < 16 || need + 9 > height {
-            Placement::Full
-        } else {
-            Placement::Dock { height: need }
-        }
+        placed(model.window.screen, rows, below + 3)
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -241,6 +236,7 @@ impl Question {
             Some(Ok(lines)) => {
                 self.text.set(lines.clone());
                 self.lines = lines;
+                self.rows.forget();
             }
             Some(Err(why)) => self.answer_state.feedback = Some(why),
             None => return Reply::Ignored,

@@ -27,7 +27,7 @@ pub(super) fn lines(file: &str, plan: &str) -> Vec<Line> {
     all
 }
 
-/// What can be done with it. What changes nothing comes first.
+/// Returns what can be done with it. What changes nothing comes first.
 pub(super) fn choices() -> Vec<QuestionButton> {
     vec![
         QuestionButton("question.change", "say what to change", None),

@@ -106,7 +106,7 @@ struct ContextSource {
     project: Option<PathBuf>,
     /// Which of [`FILES`] have a text now.
     written: [bool; FILES.len()],
-    /// What each item shows; the id of an item is its index.
+    /// The content of each item; the id of an item is its index.
     rows: Vec<Row>,
     /// The row under the cursor is a layer, which has a budget.
     has_budget: bool,
@@ -229,7 +229,7 @@ fn say(text: impl Into<String>) -> Effect {
 }
 
 impl ContextSource {
-    /// Whether one of its own actions can be done now, for the row under the cursor.
+    /// True when one of its own actions can be done now, for the row under the cursor.
     fn available(&self, action: Action) -> bool {
         match action.0 {
             "context.budget" => self.has_budget,

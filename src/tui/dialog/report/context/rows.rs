@@ -21,7 +21,7 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::number("Budget").rank(2),
 ];
 
-/// What a row shows.
+/// The content of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Row {
     /// A layer of the report.

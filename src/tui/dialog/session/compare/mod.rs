@@ -51,7 +51,7 @@ const TAKE: Token = Token(2);
 const RUN: Token = Token(3);
 const UNDO: Token = Token(4);
 
-/// What is shown.
+/// The part that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CompareTab {
     Files,

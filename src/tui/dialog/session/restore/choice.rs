@@ -20,7 +20,7 @@ impl FileChoice {
         Self { hunks, marked }
     }
 
-    /// Whether it has parts to choose from.
+    /// True when it has parts to choose from.
     pub(super) fn parted(&self) -> bool {
         self.hunks.len() > 1
     }

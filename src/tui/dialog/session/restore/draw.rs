@@ -46,7 +46,7 @@ impl Restore {
         RestoreAreas { words: top, list: middle, below }
     }
 
-    /// What comes back and what stays, above the list.
+    /// Returns what comes back and what stays, above the list.
     fn head(&self) -> Vec<Line> {
         if let Some(why) = &self.failed {
             return vec![Line::strict(why, Look::of(Role::Error), Wrap::Word)];

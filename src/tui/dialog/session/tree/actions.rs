@@ -3,7 +3,7 @@
 use crate::keymap::action::ActionSpec;
 use crate::keymap::scope::DefaultKey;
 
-/// What it can do besides a list, and besides forking and going back, which the panel of view 5 has as well.
+/// Its actions besides those of a list, and besides forking and going back, which the panel of view 5 has as well.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("tree.unfold", "unfold", "Show what is below this row: calls, a branch, a session"),
     ActionSpec::key_only("tree.fold", "fold", "Fold this row, or go to its parent"),

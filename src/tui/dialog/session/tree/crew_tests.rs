@@ -105,7 +105,9 @@ fn serve(r: &mut Robot) {
                 call: None,
             };
             let reply = match query {
-                TreeQuery::Nodes { session } => TreeReply::Nodes { tree: Box::new(tree(session.unwrap())) },
+                TreeQuery::Nodes { session } => {
+                    TreeReply::Nodes { tree: std::sync::Arc::new(tree(session.unwrap())) }
+                }
                 TreeQuery::Lines { entries } => {
                     TreeReply::Lines { lines: entries.iter().map(line).collect() }
                 }

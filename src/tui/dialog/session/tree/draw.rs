@@ -102,6 +102,12 @@ impl ColumnTexts {
     }
 }
 
+/// The sign of a message within a turn, and how it looks. A shell line is no part of the turn before it.
+pub(crate) fn inner_glyph(origin: Option<Origin>, path: bool) -> Option<(&'static str, Role)> {
+    let role = if path { Role::User } else { Role::Dim };
+    (origin != Some(Origin::Shell)).then(|| (draw::sign(sign::CHILD), role))
+}
+
 /// The sign of an entry, and how it looks. `path`: it is on the current path of its session.
 pub(crate) fn glyph(kind: NodeKind, failed: bool, path: bool) -> (&'static str, Role) {
     let (glyph, role) = match kind {
@@ -367,7 +373,9 @@ impl Browser {
         self.paint_lines(cx, row, pen);
         let node = &shape.tree.nodes[n];
         let path = shape.path[n];
-        let (mark, role) = glyph(node.kind, shape.failed[n], path);
+        let origin = self.lines.by_entry.get(&node.id).and_then(|line| line.origin);
+        let inner = shape.within[n].then(|| inner_glyph(origin, path)).flatten();
+        let (mark, role) = inner.unwrap_or_else(|| glyph(node.kind, shape.failed[n], path));
         let marked = self.marked == Some((tree.session, node.id));
         let (mark, role) = if marked { (draw::sign(sign::CLOSED), Role::Accent) } else { (mark, role) };
         pen.put(mark, cx.theme.style(role));
@@ -414,6 +422,7 @@ impl Browser {
                 format!("{verb:<7} {target}")
             }
             (_, Some(Origin::Shell)) => format!("! {}", line.text),
+            (_, Some(Origin::Steer)) => format!("(steer) {}", line.text),
             (_, Some(Origin::Engine | Origin::Task)) => format!("(Tiller) {}", line.text),
             _ => line.text.clone(),
         };

@@ -43,6 +43,7 @@ impl Browser {
         let node = &shape.tree.nodes[n as usize];
         let what = match node.kind {
             NodeKind::Prefix => "System prompt and tools",
+            NodeKind::User if shape.within[n as usize] => "Message within the turn",
             NodeKind::User => "Message",
             NodeKind::Assistant => "Reply",
             NodeKind::ToolResult => "Result of a call",
@@ -70,7 +71,7 @@ impl Browser {
         facts
     }
 
-    /// What the preview shows while the row of a session is selected: the agent with its task and state, or the session,
+    /// Returns what the preview shows while the row of a session is selected: the agent with its task and state, or the session,
     /// and its figures below one another. Empty while another row is selected.
     pub(super) fn session_lines(&self, model: &Model, now: Time) -> Vec<Line> {
         let row = self.chosen().filter(|r| r.what == RowKind::Title);

@@ -5,7 +5,7 @@ use tiller_protocol::{EntryId, SessionId};
 use super::Browser;
 use crate::widget::edit::Edit;
 
-/// What is typed at the bottom.
+/// The field at the bottom.
 #[derive(Debug)]
 pub(super) enum Field {
     None,
@@ -24,7 +24,7 @@ impl Browser {
         !matches!(self.field, Field::None) || !self.search.typed.is_empty()
     }
 
-    /// What stands at the bottom: label and words.
+    /// Returns what stands at the bottom: label and words.
     pub(super) fn field_line(&self) -> (&'static str, Option<&Edit>) {
         match &self.field {
             Field::None => ("/", None),

@@ -52,6 +52,8 @@ pub(crate) struct Filter {
     pub archived: bool,
     /// Tool calls and replies are unfolded everywhere.
     pub all: bool,
+    /// Sessions of child agents have no rows.
+    pub alone: bool,
 }
 
 impl Filter {
@@ -117,7 +119,7 @@ impl TreeFilter<'_> {
             || self.shape.heads.get(&n).is_some_and(|heads| heads.iter().any(label))
     }
 
-    /// Whether the entry or a name of it matches the search.
+    /// True when the entry or a name of it matches the search.
     fn found(&self, n: usize) -> bool {
         self.tree.hits.as_ref().is_some_and(|hits| hits[n]) || self.called.contains(&(n as u32))
     }

@@ -1,6 +1,7 @@
 //! The sessions, which of their trees are unfolded, and the rows that result. Nothing here draws or sends requests.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use tiller_protocol::tree::{NodeKind, SessionTree, TreeFound, TreeMarks};
 use tiller_protocol::{AgentId, AgentState, Cost, SessionId, SessionSummary, Time};
@@ -153,7 +154,8 @@ impl Forest {
     }
 
     /// Takes a tree that has arrived.
-    pub(crate) fn put(&mut self, tree: SessionTree) {
+    pub(crate) fn put(&mut self, tree: impl Into<Arc<SessionTree>>) {
+        let tree = tree.into();
         for s in &tree.spawned {
             let n = match self.find(s.session) {
                 Some(n) => n as u32,
@@ -184,6 +186,8 @@ impl Forest {
             let known = old.files.len().min(shape.files.len());
             shape.files[..known].copy_from_slice(&old.files[..known]);
             shape.failed[..known].copy_from_slice(&old.failed[..known]);
+            shape.within[..known].copy_from_slice(&old.within[..known]);
+            shape.total();
         }
         t.hits = None;
         t.state = LoadState::Loaded(Box::new(shape));
@@ -294,7 +298,8 @@ impl Forest {
             for s in shape.spawned.get(at).into_iter().flatten() {
                 let Some(child) = self.find(shape.tree.spawned[*s].session) else { continue };
                 let wanted = filter.text.trim().is_empty() || self.trees[child].found > 0;
-                if wanted && matches!(filter.only, EntryFilter::All) && rows.len() < u32::MAX as usize {
+                let all = matches!(filter.only, EntryFilter::All) && !filter.alone;
+                if wanted && all && rows.len() < u32::MAX as usize {
                     let deep = near[i].0.saturating_add(base).saturating_add(1);
                     if deep < DEEPEST {
                         self.session(child as u32, deep, filter, rows);

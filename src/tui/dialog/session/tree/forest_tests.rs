@@ -84,7 +84,7 @@ fn filters_leave_rows_out_and_words_open_what_is_folded() {
     assert_eq!(drawn(&f, &words), [""; 0], "a session without a hit is not listed");
     f.found(None);
     f.trees[0].open = true;
-    f.mark(session, &TreeMarks { files: vec![(17, 1)], failed: vec![14] });
+    f.mark(session, &TreeMarks { files: vec![(17, 1)], failed: vec![14], within: Vec::new() });
     let only = |only| Filter { only, ..Filter::default() };
     assert_eq!(drawn(&f, &only(EntryFilter::Changes)), ["#", "`-6"]);
     assert_eq!(drawn(&f, &only(EntryFilter::Errors)).len(), 2);

@@ -2,6 +2,7 @@
 
 use tiller_protocol::command::SessionCommand;
 use tiller_protocol::compare::{Pair, Side};
+use tiller_protocol::tree::NodeKind;
 use tiller_protocol::{AgentId, CommandBody, EntryId, Notice, NoticeKind, SessionId};
 
 use super::forest::{LoadState, RowKind, SessionNode, TreeRow};
@@ -343,14 +344,15 @@ impl Browser {
             return say("This is the open branch: select another row, or mark one first");
         }
         // A branch of another session is named by its end.
-        let ends = || heads.iter().filter_map(|h| h.node).find(|tip| shape.turn[*tip as usize] == n);
+        // Its row is that of a message of the branch's last turn.
+        let message = shape.tree.nodes[n as usize].kind == NodeKind::User;
+        let ends_in = |tip: &u32| *tip == n || message && shape.turn[*tip as usize] == shape.turn[n as usize];
+        let ends = || heads.iter().filter_map(|h| h.node).find(ends_in);
         let right = match self.tip(&at) {
             _ if !self.is_here(at.tree.session) => {
                 Side::Entry(ends().map_or(entry, |tip| shape.tree.nodes[tip as usize].id))
             }
-            Some(h) if heads[h].node.is_some_and(|tip| shape.turn[tip as usize] == n) => {
-                Side::Branch(heads[h].name.clone())
-            }
+            Some(h) if heads[h].node.is_some_and(|tip| ends_in(&tip)) => Side::Branch(heads[h].name.clone()),
             _ => Side::Entry(entry),
         };
         Reply::with(Effect::Push(Box::new(Compare::of(Pair { left, right }))))

@@ -31,7 +31,7 @@ pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use self::badges::Badge;
 use self::draw::BrowserAreas;
-pub(crate) use self::draw::{dollars, glyph};
+pub(crate) use self::draw::{dollars, glyph, inner_glyph};
 use self::field::Field;
 use self::filter::EntryFilter;
 pub(crate) use self::filter::Filter;
@@ -77,7 +77,7 @@ enum PendingCopy {
 /// The search in the text of all entries.
 #[derive(Default)]
 struct TextSearch {
-    /// What the person has typed.
+    /// The text that the person has typed.
     typed: String,
     /// The text of the running query; `None`: no query is running.
     finding: Option<String>,
@@ -97,7 +97,7 @@ struct Origin {
     goal: Option<EntryId>,
 }
 
-/// What has arrived of the list and of the trees.
+/// The progress of loading the list and the trees.
 #[derive(Default)]
 struct Loading {
     /// The list of sessions is here.

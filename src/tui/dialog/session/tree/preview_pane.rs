@@ -33,7 +33,7 @@ pub(super) struct PreviewPane {
     /// Facts of the entry, above its words.
     facts: Vec<Fact>,
     sheet: Sheet,
-    /// What the sheet was laid out for: entry, size, and whether its preview was there.
+    /// The layout of the sheet: entry, size, and whether its preview was there.
     made: Option<(EntryId, (u16, u16), bool)>,
     top: usize,
     page: usize,

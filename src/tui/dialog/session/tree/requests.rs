@@ -1,6 +1,8 @@
 //! Requests of the browser to the engine: trees that are unfolded, the texts of visible rows, entries that match the
 //! search, the preview of the selected row. Each has one request at a time.
 
+use std::sync::Arc;
+
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::tree::{TreeQuery, TreeReply};
@@ -199,7 +201,7 @@ impl Browser {
         match reply {
             TreeReply::Nodes { tree } => {
                 let session = tree.session;
-                self.forest.put(tree.as_ref().clone());
+                self.forest.put(Arc::clone(tree));
                 if let Some(n) = self.forest.find(session) {
                     all.push(ask(TreeQuery::Marks { session }, Token(MARKS + n as u64)));
                     if std::mem::take(&mut self.loading.stale) && Some(session) == self.origin.here {

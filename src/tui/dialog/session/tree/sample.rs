@@ -76,9 +76,9 @@ pub(crate) fn sample() -> Browser {
         origin: None,
         call: None,
     });
-    let marks = TreeMarks { files: vec![(0, 3)], failed: Vec::new() };
+    let marks = TreeMarks { files: vec![(0, 3)], failed: Vec::new(), within: Vec::new() };
     let tree = [
-        TreeReply::Nodes { tree: Box::new(tree) },
+        TreeReply::Nodes { tree: std::sync::Arc::new(tree) },
         TreeReply::Marks { session, marks },
         TreeReply::Lines { lines: lines.collect() },
     ];

@@ -2,6 +2,7 @@
 //! A straight path has one depth; each branch that is left of it stands one deeper, above what went on.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tiller_protocol::Cost;
 use tiller_protocol::tree::{NodeKind, SessionTree, TreeMarks, TreeNode};
@@ -23,14 +24,16 @@ pub(crate) struct TurnTotals {
 /// The nodes of a session with their structure and marks.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    pub tree: SessionTree,
+    pub tree: Arc<SessionTree>,
     /// Nodes in the order of rows.
     pub order: Vec<u32>,
     /// How many branches deep.
     pub depth: Vec<u8>,
     /// Begins a branch.
     pub first: Vec<bool>,
-    /// The message of the person's that it answers; itself, where there is none above.
+    /// Messages that begin no turn.
+    pub within: Vec<bool>,
+    /// The message that begins its turn; itself, where there is none above.
     pub turn: Vec<u32>,
     /// Of whole turns, at the message that begins them; of other nodes their own.
     pub sums: Vec<TurnTotals>,
@@ -91,18 +94,34 @@ fn by_node(nodes: impl Iterator<Item = Option<u32>>) -> HashMap<u32, Vec<usize>>
     all
 }
 
+/// True where a parent stands before its child, and what hangs at nodes has them.
+fn is_sound(tree: &SessionTree) -> bool {
+    let there = |node: u32| (node as usize) < tree.nodes.len();
+    tree.nodes.iter().enumerate().all(|(n, node)| node.parent.is_none_or(|p| (p as usize) < n))
+        && tree.heads.iter().all(|h| h.node.is_none_or(there))
+        && tree.tags.iter().all(|t| there(t.node))
+        && tree.spawned.iter().all(|s| there(s.node))
+}
+
+/// Drops references that lead nowhere.
+fn mend(tree: &mut SessionTree) {
+    let len = tree.nodes.len();
+    let there = |node: u32| (node as usize) < len;
+    for (n, node) in tree.nodes.iter_mut().enumerate() {
+        node.parent = node.parent.filter(|p| (*p as usize) < n);
+    }
+    tree.heads.iter_mut().for_each(|h| h.node = h.node.filter(|n| there(*n)));
+    tree.tags.retain(|t| there(t.node));
+    tree.spawned.retain(|s| there(s.node));
+}
+
 impl Shape {
     /// Computes the structure of a tree. References to nodes that do not exist are dropped.
-    pub(crate) fn new(mut tree: SessionTree) -> Self {
-        // Whatever was sent, a parent stands before its child, and heads are nodes.
-        for n in 0..tree.nodes.len() {
-            let parent = tree.nodes[n].parent.filter(|p| (*p as usize) < n);
-            tree.nodes[n].parent = parent;
+    pub(crate) fn new(tree: impl Into<Arc<SessionTree>>) -> Self {
+        let mut tree = tree.into();
+        if !is_sound(&tree) {
+            mend(Arc::make_mut(&mut tree));
         }
-        let there = |node: u32| (node as usize) < tree.nodes.len();
-        tree.heads.iter_mut().for_each(|h| h.node = h.node.filter(|n| there(*n)));
-        tree.tags.retain(|t| there(t.node));
-        tree.spawned.retain(|s| there(s.node));
         let nodes = &tree.nodes;
         let len = nodes.len();
         let tips = |which: &dyn Fn(&tiller_protocol::tree::TreeHead) -> bool| {
@@ -114,17 +133,44 @@ impl Shape {
         let away = put.iter().zip(&live).map(|(put, live)| *put && !live).collect();
         let (trunk, root) = trunks(nodes, &path);
         let straight = |n: usize| nodes[n].parent.map_or(root, |p| trunk[p as usize]) == n as u32;
-        let (mut depth, mut first, mut turn) = (vec![0_u8; len], vec![false; len], vec![0_u32; len]);
-        let mut sums = vec![TurnTotals::default(); len];
-        for n in 0..len {
-            let node = &nodes[n];
-            let parent = node.parent.map(|p| p as usize);
+        let (mut depth, mut first) = (vec![0_u8; len], vec![false; len]);
+        for (n, node) in nodes.iter().enumerate() {
             first[n] = !straight(n);
-            depth[n] = (parent.map_or(0, |p| depth[p]) + u8::from(first[n])).min(DEEPEST);
-            turn[n] = match (node.kind, parent) {
-                (NodeKind::User, _) | (_, None) => n as u32,
-                (_, Some(p)) => turn[p],
-            };
+            let above = node.parent.map_or(0, |p| depth[p as usize]);
+            depth[n] = (above + u8::from(first[n])).min(DEEPEST);
+        }
+        let order = order(nodes, &trunk, root);
+        let mut shape = Self {
+            order,
+            depth,
+            first,
+            within: vec![false; len],
+            turn: vec![0; len],
+            sums: vec![TurnTotals::default(); len],
+            path,
+            away,
+            files: vec![0; len],
+            failed: vec![false; len],
+            changed: vec![false; len],
+            heads: by_node(tree.heads.iter().map(|h| h.node)),
+            tags: by_node(tree.tags.iter().map(|t| Some(t.node))),
+            spawned: by_node(tree.spawned.iter().map(|s| Some(s.node))),
+            tree,
+        };
+        shape.total();
+        shape
+    }
+
+    /// Finds the turn of each node, and adds up whole turns.
+    pub(crate) fn total(&mut self) {
+        let Self { tree, within, turn, sums, .. } = self;
+        let nodes = &tree.nodes;
+        for (n, node) in nodes.iter().enumerate() {
+            let is_user = node.kind == NodeKind::User;
+            // A message before the first turn stands for itself.
+            let above = node.parent.map(|p| turn[p as usize]);
+            let above = above.filter(|at| !is_user || nodes[*at as usize].kind == NodeKind::User);
+            turn[n] = above.filter(|_| !is_user || within[n]).unwrap_or(n as u32);
             sums[n] = TurnTotals { tokens: node.tokens, cost: node.cost, model: node.model };
             let of = turn[n] as usize;
             if of != n {
@@ -135,23 +181,6 @@ impl Shape {
                     (a, b) => a.or(b),
                 };
             }
-        }
-        let order = order(nodes, &trunk, root);
-        Self {
-            order,
-            depth,
-            first,
-            turn,
-            sums,
-            path,
-            away,
-            files: vec![0; len],
-            failed: vec![false; len],
-            changed: vec![false; len],
-            heads: by_node(tree.heads.iter().map(|h| h.node)),
-            tags: by_node(tree.tags.iter().map(|t| Some(t.node))),
-            spawned: by_node(tree.spawned.iter().map(|s| Some(s.node))),
-            tree,
         }
     }
 
@@ -169,6 +198,15 @@ impl Shape {
                 new |= !self.failed[n];
                 self.failed[n] = true;
             }
+        }
+        let mut within = vec![false; self.within.len()];
+        for n in marks.within.iter().filter_map(|seq| self.by_seq(*seq)) {
+            within[n] = true;
+        }
+        if within != self.within {
+            self.within = within;
+            self.total();
+            new = true;
         }
         // A straight path is named by its first node.
         let mut chain: Vec<u32> = Vec::with_capacity(self.tree.nodes.len());

@@ -47,12 +47,12 @@ fn what_is_only_on_branches_that_were_put_away_is_away() {
 #[test]
 fn marks_name_entries_by_number() {
     let mut shape = Shape::new(made("utut", &[None, Some(0), Some(0), Some(2)], 1));
-    shape.mark(&TreeMarks { files: vec![(10, 3), (13, 2), (99, 1)], failed: vec![11] });
+    shape.mark(&TreeMarks { files: vec![(10, 3), (13, 2), (99, 1)], failed: vec![11], within: Vec::new() });
     assert_eq!(shape.files, [3, 0, 0, 2]);
     assert_eq!(shape.failed, [false, true, false, false]);
     assert_eq!(shape.changed, [true; 4]);
     let mut shape = Shape::new(made("utut", &[None, Some(0), Some(0), Some(2)], 1));
-    shape.mark(&TreeMarks { files: vec![(13, 2)], failed: Vec::new() });
+    shape.mark(&TreeMarks { files: vec![(13, 2)], failed: Vec::new(), within: Vec::new() });
     assert_eq!(shape.changed, [false, false, true, true], "only the branch that was left changed something");
     assert_eq!(shape.among(&[1, 11, 12, 50]), [false, true, true, false]);
 }
@@ -65,4 +65,20 @@ fn a_broken_tree_is_drawn_as_far_as_it_goes() {
     assert_eq!(shape.order.len(), 3);
     assert!(!shape.path.contains(&true));
     assert!(Shape::new(made("", &[], 0)).order.is_empty());
+}
+
+/// A message that steers belongs to the turn that was running, with all that follows it.
+#[test]
+fn a_message_within_a_turn_begins_none() {
+    let mut shape = Shape::new(made("uauaua", &[None, Some(0), Some(1), Some(2), Some(3), Some(4)], 5));
+    assert_eq!(shape.turn, [0, 0, 2, 2, 4, 4]);
+    let marks = |within| TreeMarks { files: Vec::new(), failed: Vec::new(), within };
+    assert!(shape.mark(&marks(vec![12])));
+    assert_eq!(shape.turn, [0, 0, 0, 0, 4, 4]);
+    assert_eq!((shape.sums[0].tokens, shape.sums[0].cost), (20, Some(Cost(4))));
+    assert_eq!((shape.sums[2], shape.sums[4].tokens), (TurnTotals::default(), 10));
+    assert!(!shape.mark(&marks(vec![12])), "nothing new");
+    // Before the first turn there is none to belong to.
+    assert!(shape.mark(&marks(vec![10, 14])));
+    assert_eq!(shape.turn, [0, 0, 2, 2, 2, 2]);
 }

@@ -6,7 +6,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::restore::RestoreFile;
 use tiller_protocol::tree::{EntryPreview, SessionTree, TreeMarks, TreeQuery, TreeReply};
 use tiller_protocol::{
-    ChangeKind, CommandBody, CommandId, Cost, ModelRef, Notice, NoticeKind, SessionSummary, Time,
+    ChangeKind, CommandBody, CommandId, Cost, ModelRef, Notice, NoticeKind, Origin, SessionSummary, Time,
 };
 
 use super::*;
@@ -42,7 +42,7 @@ fn bushy() -> SessionTree {
     tree
 }
 
-/// What is asked and not answered yet.
+/// Returns what is asked and not answered yet.
 fn pending(r: &Robot) -> Vec<(CommandId, TreeQuery)> {
     let query = |(id, c): (CommandId, CommandBody)| match c {
         CommandBody::Query(Query::Tree { query }) => Some((id, query)),
@@ -53,6 +53,10 @@ fn pending(r: &Robot) -> Vec<(CommandId, TreeQuery)> {
 
 /// The engine's part: answers everything until nothing is asked.
 fn serve(r: &mut Robot) {
+    serve_with(r, &answer);
+}
+
+fn serve_with(r: &mut Robot, answer: &dyn Fn(&TreeQuery) -> TreeReply) {
     for _ in 0..20 {
         let asked = pending(r);
         if asked.is_empty() {
@@ -74,10 +78,10 @@ fn answer(query: &TreeQuery) -> TreeReply {
             let mut tree = bushy();
             tree.session = session.unwrap();
             tree.title.clear();
-            TreeReply::Nodes { tree: Box::new(tree) }
+            TreeReply::Nodes { tree: std::sync::Arc::new(tree) }
         }
         TreeQuery::Marks { session } => {
-            let marks = TreeMarks { files: vec![(10, 3), (18, 1)], failed: vec![18] };
+            let marks = TreeMarks { files: vec![(10, 3), (18, 1)], failed: vec![18], within: Vec::new() };
             TreeReply::Marks { session: *session, marks }
         }
         TreeQuery::Lines { entries } => {
@@ -118,15 +122,43 @@ fn answer(query: &TreeQuery) -> TreeReply {
 
 /// The browser over the first session, with everything answered.
 fn opened(w: u16, h: u16) -> Robot {
+    opened_with(w, h, &answer)
+}
+
+fn opened_with(w: u16, h: u16, answer: &dyn Fn(&TreeQuery) -> TreeReply) -> Robot {
     let mut r = Robot::new(w, h);
     r.app.model.agent.session.summary = Some(summary(1, "retry work", 0));
     r.run("ctrl-x T");
     let rows = vec![summary(1, "retry work", 0), summary(2, "the parser", 30), summary(3, "old", 60)];
     let list = r.asked(|c| matches!(c, CommandBody::Query(Query::Sessions { .. })));
     r.cause(list, EventBody::Reply(Box::new(ReplyEvent::SessionsReply { sessions: rows })));
-    serve(&mut r);
+    serve_with(&mut r, answer);
     r.clear();
     r
+}
+
+/// It has a row, and the figures stand where the turn begins.
+#[test]
+fn a_message_that_steers_is_part_of_its_turn() {
+    let steered = bushy().nodes[2].id;
+    let answer = |query: &TreeQuery| match answer(query) {
+        TreeReply::Marks { session, marks } => {
+            TreeReply::Marks { session, marks: TreeMarks { within: vec![12], ..marks } }
+        }
+        TreeReply::Lines { mut lines } => {
+            for line in lines.iter_mut().filter(|line| line.entry == steered) {
+                line.origin = Some(Origin::Steer);
+            }
+            TreeReply::Lines { lines }
+        }
+        other => other,
+    };
+    let r = opened_with(220, 40, &answer);
+    let screen = r.screen();
+    let row = |text: &str| screen.lines().find(|l| l.contains(text)).unwrap_or_else(|| panic!("{screen}"));
+    assert!(row("words of entry 2").contains("↳ (steer) words of entry 2"), "{screen}");
+    assert!(row("words of entry 0").contains("20"), "the tokens of both replies: {screen}");
+    assert!(!row("words of entry 2").contains('$'), "{screen}");
 }
 
 /// All answers are here before the frame from which on it is known that there is room for the preview.

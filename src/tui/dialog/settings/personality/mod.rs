@@ -61,7 +61,7 @@ struct Characters {
     loaded: bool,
 }
 
-/// What the files say.
+/// The texts of the files.
 #[derive(Default)]
 struct Texts {
     /// SOUL.md as it is in force.
@@ -69,11 +69,11 @@ struct Texts {
     all: Vec<Character>,
 }
 
-/// What a job has read.
+/// The files that a job has read.
 enum FilesRead {
     /// All texts of the list.
     List(Result<Texts, String>),
-    /// What the file of a chosen text says now.
+    /// A chosen text, as its file has it now.
     Chosen(Box<Character>, Result<String, String>),
 }
 
@@ -160,7 +160,7 @@ impl Characters {
     }
 }
 
-/// What cannot be reviewed leaves the list open.
+/// Leaves the list open, and says why nothing can be reviewed.
 fn stay(kind: NoticeKind, text: impl Into<String>) -> Outcome {
     Outcome::Stay { effects: vec![say(kind, text)], reload: false }
 }

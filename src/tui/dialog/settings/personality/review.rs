@@ -21,7 +21,7 @@ const EDIT: ActionSpec =
 const DECLINE: ActionSpec =
     ActionSpec::key_only("personality.decline", "decline", "Decline what an agent proposes").deciding();
 
-/// What can be done with a proposal alone.
+/// The actions of a proposal alone.
 pub(super) const PROPOSAL_ACTIONS: &[ActionSpec] = &[EDIT, DECLINE];
 
 /// Actions of the question about a proposal.
@@ -54,7 +54,7 @@ pub(super) struct CharacterReview {
     now: String,
     chosen: Character,
     shown: Text,
-    /// What is done with it already.
+    /// True when something is done with it already.
     working: bool,
 }
 

@@ -36,7 +36,7 @@ impl WindowContent {
 }
 
 impl Viewport {
-    /// What is visible, measured already. `None`: something of it may change by itself.
+    /// Returns what is visible, measured already. `None`: something of it may change by itself.
     pub fn shown(&self) -> Option<WindowContent> {
         if self.scroll != ScrollPosition::End || self.highlighter.busy() {
             return None;

@@ -46,7 +46,7 @@ pub struct VisibleCell {
     pub y: usize,
 }
 
-/// What layouts depend on besides cells; taken over at each measuring.
+/// The settings that layouts depend on besides cells; taken over at each measuring.
 #[derive(Clone, Debug)]
 pub struct LayoutSettings {
     pub columns: usize,
@@ -106,7 +106,7 @@ struct LayoutKey {
 /// Milliseconds between two running times.
 const SECOND: i64 = 1000;
 
-/// Whether the cell shows a running time or a spinner.
+/// True when the cell shows a running time or a spinner.
 fn runs(cell: &Cell) -> bool {
     match &cell.body {
         Body::Tool(t) => t.asked.is_none() && matches!(t.state, ToolState::Begun | ToolState::Running),

@@ -116,7 +116,7 @@ impl Pinned {
         Self { rows, more: self.more + self.rows - rows, height, ..self }
     }
 
-    /// What stands at the end of its last row when there are more.
+    /// Returns what stands at the end of its last row when there are more.
     pub fn note(self, key: &str) -> String {
         let plural = if self.more == 1 { "" } else { "s" };
         match self.more {

@@ -18,7 +18,7 @@ impl Viewport {
         }
     }
 
-    /// Whether cell `index` has no rows of its own.
+    /// True when cell `index` has no rows of its own.
     pub fn hidden(&self, conv: &Conversation, index: usize) -> bool {
         let cells = conv.cells();
         let Some(cell) = cells.get(index) else { return false };

@@ -1,4 +1,4 @@
-//! What the window keeps in memory.
+//! The memory that the window keeps.
 
 use std::time::{Duration, Instant};
 
