@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::World;
 use super::site::{Answer, Site, html};
-use super::{World, reference};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_slow_and_broken_pages_are_results() {
