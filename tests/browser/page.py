@@ -47,25 +47,58 @@ class Tools:
 
 
 LINE = re.compile(
-    r'^(?P<indent> *)(?:e(?P<ref>\d+) )?(?P<role>[A-Za-z-]+(?: \d)?(?= |$))? ?'
+    r'^(?P<indent> *)(?:e(?P<ref>\d+) ?)?(?P<role>[A-Za-z-]+\d?(?= |$))? ?'
     r'(?P<name>"[^"]*")?(?: ?= (?P<value>"[^"]*"))? ?(?P<rest>.*)$'
 )
+# A link within a text.
+LINK = re.compile(r"\[e(\d+) ([^\]]*)\]")
+# Items that share a line.
+NEXT = re.compile(r' (?=e\d+ (?:[A-Za-z-]+ )?")')
+# The role of items, where the line around them says it.
+ITEMS = {
+    "menu": "menuitem",
+    "menubar": "menuitem",
+    "tablist": "tab",
+    "listbox": "option",
+    "combobox": "option",
+    "tree": "treeitem",
+    "radiogroup": "radio",
+    "nav": "link",
+}
 
 
 class Element:
-    """A line of a snapshot."""
+    """A line of a snapshot, or an item of one."""
 
-    def __init__(self, line):
+    def __init__(self, line, usual=""):
         found = LINE.match(line)
         self.depth = len(found["indent"])
         self.ref = found["ref"] and "e" + found["ref"]
-        self.role = found["role"] or ""
+        self.role = found["role"] or (usual if self.ref else "")
         if self.role == "-":
             self.role = "listitem"
-        self.name = (found["name"] or '""')[1:-1]
+        self.name = LINK.sub(r"\2", (found["name"] or '""')[1:-1])
         self.value = (found["value"] or '""')[1:-1]
         self.rest = found["rest"]
         self.line = line
+
+    @classmethod
+    def read(cls, lines):
+        """All elements of the lines of a page."""
+        elements, around = [], []
+        for line in lines:
+            depth = len(line) - len(line.lstrip(" "))
+            around = [(d, role) for d, role in around if d < depth]
+            usual = ITEMS.get(around[-1][1], "") if around else ""
+            found = []
+            # An item that names no role has that of the one before it, or the one that is usual there.
+            for part in NEXT.split(line[depth:]):
+                found.append(cls(" " * depth + part, usual or (found[-1].role if found else "")))
+            elements += found
+            around.append((depth, found[-1].role))
+            if line.lstrip(" -").startswith('"'):
+                elements += [cls(f'{" " * depth}e{ref} link "{name}"') for ref, name in LINK.findall(line)]
+        return elements
 
     def attribute(self, name):
         found = re.search(rf"[ <]{name}=(.*?)(?= [a-z-]+=| #[0-9a-f]{{6}}|>)", self.rest)
@@ -118,7 +151,7 @@ class Page:
 
     def read(self, snapshot):
         lines = [l for l in snapshot.splitlines() if l and not l.startswith(("[", "Page \""))]
-        self.elements = [Element(line) for line in lines]
+        self.elements = Element.read(lines)
         return self
 
     def click(self, element, **more):

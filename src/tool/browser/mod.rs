@@ -10,6 +10,7 @@
 //! | `lease` | which agent has which tabs |
 //! | `tabs` | which tabs the browser reports, and whose they are |
 //! | `download`, `upload` | files from pages and for pages |
+//! | `orphans` | downloads that no page has reported |
 //! | `report` | what a call tells the model of the page |
 //! | `tools` | the eleven tools |
 //!
@@ -20,6 +21,7 @@ mod cdp;
 mod chromium;
 mod download;
 mod lease;
+mod orphans;
 mod outlet;
 mod page;
 mod recording;

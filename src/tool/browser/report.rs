@@ -71,21 +71,21 @@ pub(super) async fn report(
             }
         }
         None => {
-            let (lines, out) = within(&now.lines, budget);
+            let (lines, out) = within(&now.shown, budget);
             if !same_title {
                 text.push_str(&format!("Page \"{title}\"\n"));
             }
             text.push_str(&lines.join("\n"));
             text.push_str(if lines.is_empty() { "(empty)\n" } else { "\n" });
-            if out > 0 || lines != now.lines {
-                text.push_str(&format!("[{out} of {} lines left out; {}]\n", now.lines.len(), pointer()));
+            if out > 0 || lines != now.shown {
+                text.push_str(&format!("[{out} of {} lines left out; {}]\n", now.shown.len(), pointer()));
             }
         }
     }
     let url = Url::parse(&now.url).or_else(|_| Url::parse("about:blank"));
     let url = url.map_err(|e| ToolError::Tell(e.to_string()))?;
     let head = if done.is_empty() { String::new() } else { format!("{done}\n") };
-    let measure = Display::Measure { text: format!("{} lines", now.lines.len()) };
+    let measure = Display::Measure { text: format!("{} lines", now.shown.len()) };
     let text = if same_url { framed_again(&text) } else { framed(&url, &text, "") };
     Ok(ToolOutput::text(format!("{head}{text}")).show(measure))
 }
@@ -111,10 +111,9 @@ fn keep(cx: &ToolCx, page: &PageText) -> std::io::Result<PathBuf> {
     let path = cx.folders.spill.join(format!("page-{}.txt", &name[..12]));
     let new = path.with_extension("new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    writeln!(file, "{} \"{}\"", page.url, page.title)?;
-    for line in &page.lines {
-        writeln!(file, "{line}")?;
-    }
+    // At once: a page may have ten thousand lines.
+    let head = format!("{} \"{}\"\n", page.url, page.title);
+    file.write_all((head + &page.shown.join("\n") + "\n").as_bytes())?;
     drop(file);
     std::fs::rename(&new, &path)?;
     Ok(path)

@@ -288,6 +288,7 @@ impl Browser {
             json!({"behavior": "deny"})
         } else {
             // Under names that the browser makes: a page chooses no file name on this machine.
+            self.tabs.orphans.folder(folder);
             json!({"behavior": "allowAndName", "downloadPath": folder, "eventsEnabled": true})
         };
         if let Some(context) = context {
@@ -301,6 +302,7 @@ impl Browser {
         if let Some(running) = running {
             running.end().await;
         }
+        self.tabs.orphans.end();
     }
 }
 

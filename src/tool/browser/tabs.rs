@@ -7,17 +7,16 @@ use std::sync::{Arc, Mutex, Weak};
 use serde_json::{Value, json};
 use tiller_protocol::lock;
 use tokio::sync::mpsc;
-use tokio::time::{Duration, Instant};
+use tokio::time::Instant;
 
 use super::cdp::{Cdp, Event};
+use super::orphans::{Orphans, UNKNOWN};
 use super::outlet::Outlet;
 use super::page::{Gone, Group, Page, PageOptions, PageShared, Progress};
 
 /// Tabs that pages of an agent may open between two calls.
 pub(super) const OPENED: usize = 4;
-/// Time after which a download that no page has reported is cancelled.
-const UNKNOWN: Duration = Duration::from_secs(5);
-/// Downloads of this kind that are remembered.
+/// Downloads at work that no page has reported and that are remembered.
 const STRAYS: usize = 256;
 
 /// All tabs of a browser that belong to an agent.
@@ -28,6 +27,8 @@ pub(super) struct Tabs {
     made: Mutex<HashSet<String>>,
     /// Downloads that no page has reported, and since when they are known.
     strays: Mutex<HashMap<String, Instant>>,
+    /// Those of no agent that have ended.
+    pub(super) orphans: Arc<Orphans>,
     /// By the id of the tab.
     known: Mutex<HashMap<String, Weak<PageShared>>>,
     /// Greatest size of a download in bytes; 0: none is kept.
@@ -58,6 +59,15 @@ pub(super) struct Expects<'a>(&'a AtomicUsize);
 impl Drop for Expects<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Drop for TabOwner {
+    /// Downloads that no result has told of are no one's.
+    fn drop(&mut self) {
+        for id in lock(&self.group.state).downloads.keys() {
+            self.group.orphans.add(id, Instant::now());
+        }
     }
 }
 
@@ -116,6 +126,7 @@ impl Tabs {
             owners: Mutex::default(),
             made: Mutex::default(),
             strays: Mutex::default(),
+            orphans: Arc::default(),
             known: Mutex::default(),
             download_bytes,
         }
@@ -125,7 +136,7 @@ impl Tabs {
     pub(super) fn own(&self, outlet: Arc<Outlet>, context: Option<String>) -> Arc<TabOwner> {
         lock(&self.made).extend(context.clone());
         let id = context.clone().unwrap_or_default();
-        let group = Arc::new(Group { context, ..Group::default() });
+        let group = Arc::new(Group { context, orphans: Arc::clone(&self.orphans), ..Group::default() });
         let owner =
             Arc::new(TabOwner { outlet, group, new: Mutex::default(), expected: AtomicUsize::new(0) });
         let mut owners = lock(&self.owners);
@@ -215,9 +226,14 @@ impl Tabs {
             _ => None,
         };
         let now = Progress { received: bytes("receivedBytes"), total: bytes("totalBytes"), ended };
+        if ended == Some(true) {
+            // Before its owner is looked for, which may report it at this moment.
+            self.orphans.add(id, Instant::now());
+        }
         let owners: Vec<_> = lock(&self.owners).values().filter_map(Weak::upgrade).collect();
         for owner in &owners {
             if let Some(cancel) = owner.group.progress(id, now, self.download_bytes) {
+                self.orphans.claim(id);
                 lock(&self.strays).remove(id);
                 return if cancel { vec![owner.group.cancel(id)] } else { Vec::new() };
             }
@@ -246,7 +262,15 @@ impl Tabs {
 
 /// Follows which tabs there are. Service workers and tabs that no agent's page opened are never let run.
 pub(super) async fn follow(mut events: mpsc::Receiver<Event>, tabs: Arc<Tabs>, cdp: Arc<Cdp>) {
-    while let Some(event) = events.recv().await {
+    loop {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            () = tabs.orphans.due() => {
+                tabs.orphans.remove(Instant::now());
+                continue;
+            }
+        };
+        let Some(event) = event else { break };
         let (method, params) = (event.method.as_str(), &event.params);
         match method {
             "Target.attachedToTarget" => tabs.attached(&cdp, params).await,
@@ -260,5 +284,42 @@ pub(super) async fn follow(mut events: mpsc::Receiver<Event>, tabs: Arc<Tabs>, c
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::browser::outlet::Guard;
+    use crate::browser::page::Stage;
+    use crate::testing::Bench;
+
+    #[tokio::test]
+    async fn a_download_that_ends_before_its_page_reports_it_is_the_pages_or_no_ones() {
+        let bench = Bench::new();
+        let cx = &bench.cx;
+        let guard = Guard::new(false, cx.state.web.resolver(), cx.workspace.unreachable());
+        let outlet = Arc::new(Outlet::start(guard, None).await.unwrap());
+        let tabs = Tabs::new(10);
+        let [one, other] = ["1", "2"].map(|context| tabs.own(Arc::clone(&outlet), Some(context.to_owned())));
+        let ends = |id: &str, state: &str| {
+            tabs.downloads(&json!({"guid": id, "receivedBytes": 3, "totalBytes": 3, "state": state}))
+        };
+        let waits = || tabs.orphans.next().is_some();
+        // One that a page reports later.
+        assert!(ends("a", "completed").is_empty() && waits());
+        assert_eq!(one.group.download("a".into(), "a.txt".into(), 10), Some(false));
+        assert!(!waits());
+        assert_eq!(lock(&one.group.state).downloads["a"].stage, Stage::Complete);
+        // One that is known before it ends, and one without a file.
+        other.group.download("b".into(), "b.txt".into(), 10);
+        assert!(ends("b", "completed").is_empty() && ends("c", "canceled").is_empty() && !waits());
+        // One that nothing was told of when the tabs of its agent were closed.
+        drop(one);
+        assert!(waits());
+        tabs.orphans.claim("a");
+        // One that no page reports.
+        ends("d", "completed");
+        assert!(waits());
     }
 }

@@ -24,17 +24,18 @@ pub(super) struct Given {
     bytes: u64,
 }
 
-/// The private copies of one call.
+/// The private copies of one call. Those that no page got, since it failed or was stopped, go with it.
 #[derive(Default)]
 pub(super) struct Copies {
     pub(super) paths: Vec<PathBuf>,
     bytes: u64,
+    /// A page has them.
+    kept: bool,
 }
 
-impl Copies {
-    /// Removes what no page got. Blocks.
-    pub(super) fn remove(&self) {
-        for path in &self.paths {
+impl Drop for Copies {
+    fn drop(&mut self) {
+        for path in self.paths.iter().filter(|_| !self.kept) {
             // The folder goes with the tabs in any case.
             let _ = std::fs::remove_file(path);
         }
@@ -49,18 +50,13 @@ impl Given {
     /// When one may not be or cannot be read. None is copied then.
     pub(super) fn copy(&mut self, paths: &[String], cx: &ToolCx) -> Result<Copies, ToolError> {
         let mut copies = Copies::default();
-        let done = self.copy_into(&mut copies, paths, cx);
-        match done {
-            Ok(()) => Ok(copies),
-            Err(error) => {
-                copies.remove();
-                Err(error)
-            }
-        }
+        self.copy_into(&mut copies, paths, cx)?;
+        Ok(copies)
     }
 
-    /// Counts copies that a page got.
-    pub(super) fn keep(&mut self, copies: &Copies) {
+    /// Keeps copies that a page got, and counts them.
+    pub(super) fn keep(&mut self, mut copies: Copies) {
+        copies.kept = true;
         self.bytes += copies.bytes;
     }
 
@@ -124,16 +120,19 @@ mod tests {
             given.copy(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>(), &bench.cx)
         };
         let copies = copy(&mut given, &["a.txt"]).unwrap();
-        copies.remove();
-        assert!(!copies.paths[0].exists() && given.bytes == 0, "the page did not get it");
+        let path = copies.paths[0].clone();
+        assert!(path.exists());
+        drop(copies);
+        assert!(!path.exists() && given.bytes == 0, "the page did not get it");
         for name in ["large.bin", "none.txt"] {
             let Err(ToolError::Tell(why)) = copy(&mut given, &["a.txt", name]) else { panic!("{name}") };
             assert!(why.contains(name) && !why.contains("edit"), "{why}");
             assert_eq!(given.bytes, 0, "{name}");
         }
         let copies = copy(&mut given, &["a.txt", "a.txt"]).unwrap();
-        given.keep(&copies);
-        assert!(copies.paths.iter().all(|path| path.exists()) && given.bytes == 8);
+        let paths = copies.paths.clone();
+        given.keep(copies);
+        assert!(paths.iter().all(|path| path.exists()) && given.bytes == 8);
         given.bytes = MOST - 3;
         let Err(ToolError::Tell(why)) = copy(&mut given, &["a.txt"]) else { panic!("too many") };
         assert!(why.contains("browser_close"), "{why}");

@@ -70,7 +70,7 @@ async fn time_rows(bench: &Bench, tools: &[&'static dyn Tool], rows: usize) -> s
         ("navigate", json!({ "url": url })),
         ("snapshot", json!({})),
         ("snapshot", json!({"changes": true})),
-        ("scroll", json!({"direction": "down"})),
+        ("scroll", json!({"to": "down"})),
     ];
     for (name, args) in calls {
         let begun = Instant::now();

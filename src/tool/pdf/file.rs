@@ -75,6 +75,7 @@ impl<'a> File<'a> {
         }
         let mut streams = Vec::new();
         let mut catalogs = Vec::new();
+        let mut locks = Vec::new();
         for number in starts {
             let object = file.get(number);
             let Some(dict) = object.dict() else { continue };
@@ -84,13 +85,22 @@ impl<'a> File<'a> {
                 Some("ObjStm") => streams.push((place, number)),
                 Some("Catalog") => catalogs.push((place, number)),
                 Some("Page") => file.loose.push(number),
+                _ if ["Filter", "O", "U", "P"].iter().all(|key| dict.contains_key(*key)) => {
+                    locks.push(Object::Dict(dict.clone()));
+                }
                 _ => {}
             }
             if !budget.step(1) {
                 return Err(budget.spent());
             }
         }
-        if roots.iter().any(|(_, dict)| dict.get("Encrypt").is_some_and(|e| *e != Object::Null)) {
+        let named = roots.iter().filter_map(|(_, dict)| dict.get("Encrypt")).filter(|e| **e != Object::Null);
+        let mut named: Vec<&Object> = named.collect();
+        if roots.is_empty() {
+            // Of a file without its end nothing names it.
+            named.extend(&locks);
+        }
+        if named.iter().any(|lock| !leaves_streams(&file, &file.dict(Some(*lock)))) {
             return Err(PdfError::Encrypted);
         }
         streams.sort_unstable();
@@ -272,6 +282,13 @@ impl<'a> File<'a> {
             _ => pages.push(PageObject { dict, resources }),
         }
     }
+}
+
+/// True for an encryption that leaves streams as they are, and with them the text: of attachments, or of strings alone.
+fn leaves_streams(file: &File<'_>, lock: &Dict) -> bool {
+    let by_filters = file.number(lock.get("V")).is_some_and(|version| version >= 4.0);
+    let of_streams = file.resolve(lock.get("StmF"));
+    by_filters && of_streams.name().unwrap_or("Identity") == "Identity"
 }
 
 /// The number of an object whose keyword stands at `at` (`12 0 obj`), and where it begins.

@@ -257,6 +257,47 @@ fn files_without_a_text_say_why() {
 }
 
 #[test]
+fn encrypted_files_say_so_also_without_their_end() {
+    let by = |lock: &str, trailer: &str, end: bool| {
+        let whole = page(&stream("", HELLO.as_bytes()), &format!("/Font << /F {FONT} >>"), &[lock.into()]);
+        let end_at = memchr::memmem::find(&whole, b"trailer").unwrap();
+        let trailer = if end { format!("trailer << /Root 1 0 R {trailer} >>\n") } else { String::new() };
+        read(&[&whole[..end_at], trailer.as_bytes()].concat())
+    };
+    let keys = "/O (o) /U (u) /P -44";
+    let rc4 = format!("<< /Filter /Standard /V 2 /R 3 /Length 128 {keys} >>");
+    let aes = format!(
+        "<< /Filter /Standard /V 4 /R 4 {keys} /CF << /StdCF << /CFM /AESV2 >> >> /StmF /StdCF /StrF /StdCF >>"
+    );
+    let aes_256 = format!(
+        "<< /Filter /Standard /V 5 /R 6 {keys} /CF << /StdCF << /CFM /AESV3 >> >> /StmF /StdCF /StrF /StdCF >>"
+    );
+    let attachments = format!("<< /Filter /Standard /V 4 /R 4 {keys} /StmF /Identity /EFF /StdCF >>");
+    let other = "<< /Filter /Adobe.PubSec /V 2 /Recipients [(x)] >>".to_owned();
+    let at = "/Encrypt 5 0 R";
+    for (lock, trailer, end, encrypted) in [
+        (&rc4, at, true, true),
+        (&aes, at, true, true),
+        (&aes_256, at, true, true),
+        (&other, at, true, true),
+        (&rc4, "/Encrypt 99 0 R", true, true),
+        (&rc4, "", false, true),
+        (&aes, "", false, true),
+        (&attachments, at, true, false),
+        (&attachments, "", false, false),
+        // What is left of an encryption that was taken away.
+        (&rc4, "", true, false),
+        (&rc4, "/Encrypt null", true, false),
+    ] {
+        let found = by(lock, trailer, end);
+        assert_eq!(found == Err(PdfError::Encrypted), encrypted, "{lock} {trailer} {end}: {found:?}");
+        assert_eq!(found.is_ok(), !encrypted, "{lock} {trailer} {end}: {found:?}");
+    }
+    let direct = by("<< >>", &format!("/Encrypt {rc4}"), true);
+    assert_eq!(direct, Err(PdfError::Encrypted));
+}
+
+#[test]
 fn x10_hostile_files_end_within_their_bounds() {
     let many: Vec<&str> = vec![HELLO; 10_000];
     let found = read(&pages(&many)).unwrap();

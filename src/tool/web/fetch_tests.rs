@@ -422,7 +422,8 @@ fn x10_the_text_cannot_end_its_own_frame() {
     assert!(framed.ends_with(&format!("{mark}]\n")));
     // The same of a page that was named before; each text has a mark of its own.
     let again = framed_again(evil);
-    assert_eq!(again, format!("[untrusted text {mark}]\n{evil}\n[end {mark}]\n"));
+    assert_eq!(again, format!("[untrusted {mark}]\n{evil}\n[end {mark}]\n"));
+    assert!(crate::foreign::has_frame(&again) && crate::foreign::has_frame(&framed));
     assert_ne!(framed_again("other").lines().last(), again.lines().last());
 }
 

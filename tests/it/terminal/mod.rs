@@ -18,4 +18,5 @@ pub(crate) mod shell_lines;
 pub(crate) mod stalled_reader;
 pub(crate) mod start_screen;
 pub(crate) mod typed_words;
+pub(crate) mod uploads;
 mod waiting;

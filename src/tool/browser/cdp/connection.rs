@@ -159,6 +159,20 @@ impl Cdp {
         let _ = self.outbox.send(message(id, session, method, &params)).await;
     }
 
+    /// As [`Self::post`], where nothing can be waited for. The message stands behind those that were sent before it, and before
+    /// those of the next call, unless [`OUTBOX`] of them wait.
+    pub(crate) fn post_now(&self, session: Option<&str>, method: &str, params: Value) {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let sent = self.outbox.try_send(message(id, session, method, &params));
+        // A browser that is gone needs no message, and a runtime that is gone has no browser.
+        if let Err(mpsc::error::TrySendError::Full(message)) = sent
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let outbox = self.outbox.clone();
+            runtime.spawn(async move { outbox.send(message).await });
+        }
+    }
+
     /// Whether the browser is gone.
     pub(crate) fn closed(&self) -> bool {
         *self.closed.borrow() || self.outbox.is_closed()

@@ -1,9 +1,10 @@
-//! The DevTools protocol: calls with ids, events by session, over a pipe or a WebSocket.
+//! The DevTools protocol: calls with ids, events by session, over a pipe (as CBOR) or a WebSocket (as JSON).
 //!
 //! Only the fields that are used are read. Unknown methods, events and fields are ignored, so that a newer browser
 //! changes nothing. Source of the messages: the Chrome DevTools Protocol, domains Target, Page, DOM, DOMSnapshot,
 //! Accessibility, Input, Runtime, Fetch and Browser.
 
+mod cbor;
 mod connection;
 mod pipe;
 mod socket;

@@ -107,7 +107,7 @@ pub(crate) fn start(launch: &Launch<'_>) -> Result<Running, String> {
 
 fn arguments(profile: &Path, headless: bool) -> Vec<std::ffi::OsString> {
     let mut args: Vec<std::ffi::OsString> = [
-        "--remote-debugging-pipe",
+        "--remote-debugging-pipe=cbor",
         "--no-first-run",
         "--no-default-browser-check",
         "--no-startup-window",

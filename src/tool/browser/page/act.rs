@@ -59,6 +59,9 @@ pub(crate) enum Typed {
     Filled,
 }
 
+/// The method for events of the mouse.
+const MOUSE: &str = "Input.dispatchMouseEvent";
+
 /// An event of the mouse.
 pub(super) fn event(kind: &str, at: Point, button: &str, count: u32) -> Value {
     let held = if kind == "mouseReleased" || button == "none" { 0 } else { 1 };
@@ -100,7 +103,13 @@ const FILL: &str = "function (text, clear) { \
 impl Page {
     pub(super) async fn mouse(&self, kind: &str, at: Point, button: &str, count: u32) -> Result<(), String> {
         let event = event(kind, at, button, count);
-        self.call("Input.dispatchMouseEvent", event).await.map(|_| ()).map_err(|e| e.to_string())
+        self.call(MOUSE, event).await.map(|_| ()).map_err(|e| e.to_string())
+    }
+
+    /// Presses a button of the mouse, which is released where it was pressed.
+    pub(super) async fn pressed(&self, at: Point, button: &str, count: u32) -> Result<Held<'_>, String> {
+        let [down, up] = ["mousePressed", "mouseReleased"].map(|kind| event(kind, at, button, count));
+        Held::begin(self, MOUSE, down, up).await.map_err(|e| e.to_string())
     }
 
     pub(super) async fn aim(&self, aim: &Aim) -> Result<Point, String> {
@@ -132,7 +141,8 @@ impl Page {
         self.mouse("mouseMoved", at, "none", 0).await?;
         self.hovered().await;
         for n in 1..=count {
-            Held::press(self, at, button, n).await?.release(at).await?;
+            let held = self.pressed(at, button, n).await?;
+            held.end().await.map_err(|e| e.to_string())?;
         }
         Ok(())
     }
@@ -178,11 +188,9 @@ impl Page {
     /// # Errors
     /// That there is no such key, or that the page is gone.
     pub(crate) async fn press(&self, key: &str) -> Result<(), String> {
-        let key = Key::parse(key)?;
-        for event in key.events() {
-            self.call("Input.dispatchKeyEvent", event).await.map_err(|e| e.to_string())?;
-        }
-        Ok(())
+        let [down, up] = Key::parse(key)?.events();
+        let held = Held::begin(self, "Input.dispatchKeyEvent", down, up).await.map_err(|e| e.to_string())?;
+        held.end().await.map_err(|e| e.to_string())
     }
 
     /// Scrolls the page, or what an element scrolls in, by `pages` of its height.

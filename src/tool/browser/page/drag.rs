@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tiller_protocol::lock;
 use tokio::time::{Instant, timeout_at};
 
+use super::act::event;
 use super::element::Point;
 use super::held::Held;
 use super::{Aim, Drop, Page};
@@ -23,10 +24,14 @@ impl Page {
     /// Why it could not, in words.
     pub(crate) async fn drag(&self, from: Aim, to: Drop) -> Result<(), String> {
         lock(&self.shared.state).dragged = None;
+        let takes = |on: bool| json!({ "enabled": on });
         // A browser that does not know this drags by itself.
-        let _ = self.call("Input.setInterceptDrags", json!({"enabled": true})).await;
+        let taken = Held::begin(self, "Input.setInterceptDrags", takes(true), takes(false)).await.ok();
         let done = self.moved(from, to).await;
-        let _ = self.call("Input.setInterceptDrags", json!({"enabled": false})).await;
+        if let Some(taken) = taken {
+            // A tab that is gone takes over no drags.
+            let _ = taken.end().await;
+        }
         done
     }
 
@@ -34,7 +39,7 @@ impl Page {
         let start = self.aim(&from).await?;
         self.mouse("mouseMoved", start, "none", 0).await?;
         self.hovered().await;
-        let held = Held::press(self, start, "left", 1).await?;
+        let held = self.pressed(start, "left", 1).await?;
         // The page may move while something is dragged over it.
         let end = match &to {
             Drop::By(x, y) => Ok(Point { x: start.x + x, y: start.y + y }),
@@ -43,31 +48,36 @@ impl Page {
         let end = match end {
             Ok(end) => end,
             Err(why) => {
-                held.release(start).await?;
+                held.end().await.map_err(|e| e.to_string())?;
                 return Err(why);
             }
         };
-        let mut data = None;
+        let mut carried = None;
         for step in 1..=STEPS {
             let part = f64::from(step) / f64::from(STEPS);
             let at = Point { x: start.x + (end.x - start.x) * part, y: start.y + (end.y - start.y) * part };
-            if let Some(data) = &data {
-                self.carry("dragOver", at, data).await?;
-                continue;
+            if carried.is_none() {
+                self.mouse("mouseMoved", at, "left", 0).await?;
+                if step == 1 || step == STEPS {
+                    carried = self.carry(at).await?;
+                }
             }
-            self.mouse("mouseMoved", at, "left", 0).await?;
-            if step == 1 || step == STEPS {
-                data = self.begun().await;
-            }
-            if let Some(data) = &data {
-                self.carry("dragEnter", at, data).await?;
-                self.carry("dragOver", at, data).await?;
+            if let Some((data, _)) = &carried {
+                self.call(CARRY, carrying("dragOver", at, data)).await.map_err(|e| e.to_string())?;
             }
         }
-        if let Some(data) = &data {
-            self.carry("drop", end, data).await?;
+        if let Some((data, entered)) = carried {
+            entered.end_with(carrying("drop", end, &data)).await.map_err(|e| e.to_string())?;
         }
-        held.release(end).await
+        held.end_with(event("mouseReleased", end, "left", 1)).await.map_err(|e| e.to_string())
+    }
+
+    /// Carries over the page what the browser drags: its data, and that it is over the page. `None`: it drags nothing.
+    async fn carry(&self, at: Point) -> Result<Option<(Value, Held<'_>)>, String> {
+        let Some(data) = self.begun().await else { return Ok(None) };
+        let [enter, cancel] = ["dragEnter", "dragCancel"].map(|kind| carrying(kind, at, &data));
+        let entered = Held::begin(self, CARRY, enter, cancel).await.map_err(|e| e.to_string())?;
+        Ok(Some((data, entered)))
     }
 
     /// The data that the browser drags; `None`: it drags nothing.
@@ -81,9 +91,11 @@ impl Page {
             timeout_at(deadline, changed).await.ok()?;
         }
     }
+}
 
-    async fn carry(&self, kind: &str, at: Point, data: &Value) -> Result<(), String> {
-        let event = json!({"type": kind, "x": at.x, "y": at.y, "data": data});
-        self.call("Input.dispatchDragEvent", event).await.map(|_| ()).map_err(|e| e.to_string())
-    }
+/// The method for events of a drag with data.
+const CARRY: &str = "Input.dispatchDragEvent";
+
+fn carrying(kind: &str, at: Point, data: &Value) -> Value {
+    json!({"type": kind, "x": at.x, "y": at.y, "data": data})
 }

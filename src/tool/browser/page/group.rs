@@ -9,6 +9,7 @@ use tiller_protocol::lock;
 use tokio::sync::Notify;
 
 use super::state::quoted;
+use crate::browser::orphans::Orphans;
 
 /// Windows that pages asked for which are kept by their addresses.
 const ASKED: usize = 100;
@@ -27,6 +28,8 @@ pub(crate) struct Group {
     /// The newest number of an element, for all tabs.
     pub(crate) refs: Arc<AtomicU32>,
     pub(crate) state: Mutex<GroupState>,
+    /// Ended downloads that no page of the browser has reported.
+    pub(crate) orphans: Arc<Orphans>,
     /// Notified after each change.
     pub(crate) changed: Notify,
 }
@@ -181,7 +184,7 @@ impl Group {
     }
 
     /// Notes that a download begins. `None`: there are too many; `Some(true)`: it is too large already. Both are to be cancelled.
-    pub(super) fn download(&self, id: String, name: String, most: u64) -> Option<bool> {
+    pub(crate) fn download(&self, id: String, name: String, most: u64) -> Option<bool> {
         let begun = {
             let mut state = lock(&self.state);
             let at = state.early.iter().position(|(early, _)| *early == id);
@@ -191,6 +194,7 @@ impl Group {
             } else if state.downloads.len() < DOWNLOADS {
                 let mut new = Download { name, received: 0, total: 0, stage: Stage::Running, told: false };
                 let large = early.is_some_and(|(_, progress)| new.take(progress, most));
+                self.orphans.claim(&id);
                 state.downloads.insert(id, new);
                 Some(large)
             } else {

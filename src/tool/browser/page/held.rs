@@ -1,49 +1,60 @@
-//! A pressed button of the mouse, which is released in any case.
+//! What a call began in a browser and must not leave behind: a pressed button or key, drags that are taken over.
 
-use std::sync::Arc;
+use serde_json::Value;
 
 use super::Page;
-use super::act::event;
-use super::element::Point;
+use crate::browser::cdp::CdpError;
 
-/// A pressed button. Dropped before it was released, by an error or since the call was stopped, it is released where it was
-/// pressed: the next call would drag otherwise.
+/// A state of the browser that a call began. Dropped before it was ended, by an error or since the call was stopped, the message
+/// that ends it is sent: the next call would go on in that state otherwise.
 pub(super) struct Held<'a> {
     page: &'a Page,
-    at: Point,
-    button: &'static str,
-    count: u32,
+    method: &'static str,
+    end: Value,
     over: bool,
 }
 
 impl<'a> Held<'a> {
-    pub(super) async fn press(
+    /// Calls `method` with `begin`. With `end` it ends what that begins.
+    ///
+    /// # Errors
+    /// As [`Page::call`].
+    pub(super) async fn begin(
         page: &'a Page,
-        at: Point,
-        button: &'static str,
-        count: u32,
-    ) -> Result<Self, String> {
-        let held = Self { page, at, button, count, over: false };
-        page.mouse("mousePressed", at, button, count).await?;
+        method: &'static str,
+        begin: Value,
+        end: Value,
+    ) -> Result<Self, CdpError> {
+        // Before the call: it may be stopped while the browser has taken it already.
+        let held = Self { page, method, end, over: false };
+        page.call(method, begin).await?;
         Ok(held)
     }
 
-    pub(super) async fn release(mut self, at: Point) -> Result<(), String> {
+    /// Ends it.
+    ///
+    /// # Errors
+    /// As [`Page::call`].
+    pub(super) async fn end(mut self) -> Result<(), CdpError> {
+        let end = std::mem::take(&mut self.end);
+        self.end_with(end).await
+    }
+
+    /// Ends it with other parameters than those for a call that is stopped.
+    ///
+    /// # Errors
+    /// As [`Page::call`].
+    pub(super) async fn end_with(mut self, end: Value) -> Result<(), CdpError> {
         self.over = true;
-        self.page.mouse("mouseReleased", at, self.button, self.count).await
+        self.page.call(self.method, end).await.map(|_| ())
     }
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        if self.over {
-            return;
-        }
-        let (cdp, session) = (Arc::clone(&self.page.cdp), self.page.session.clone());
-        let release = event("mouseReleased", self.at, self.button, self.count);
-        // A runtime that is gone has no browser.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { cdp.post(Some(&session), "Input.dispatchMouseEvent", release).await });
+        if !self.over {
+            let end = std::mem::take(&mut self.end);
+            self.page.cdp.post_now(Some(&self.page.session), self.method, end);
         }
     }
 }

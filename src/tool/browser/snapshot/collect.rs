@@ -7,6 +7,7 @@ use tiller_protocol::lock;
 
 use super::ax::AxTree;
 use super::dom::{DomNodes, STYLES};
+use super::lines::Style;
 use super::tree::{ElementId, Frame, Source};
 use super::{PageText, lines};
 use crate::browser::cdp::CdpError;
@@ -56,7 +57,8 @@ pub(crate) async fn collect(page: &mut Page) -> Result<PageText, CdpError> {
         url: visible(&url).into_owned(),
         title: one_line(&title),
         document,
-        lines: lines::lines(&nodes),
+        lines: lines::lines(&nodes, Style::Alone),
+        shown: lines::lines(&nodes, Style::Shown),
     })
 }
 

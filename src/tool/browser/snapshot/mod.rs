@@ -7,6 +7,7 @@
 //! | `collect` | asks the browser for both, for all frames |
 //! | `role` | kinds of elements |
 //! | `tree` | joins them to the elements that are shown |
+//! | `join` | joins texts, and leaves out what is said twice |
 //! | `lines` | writes them as lines within a budget |
 //! | `difference` | what changed since the last snapshot of the same page |
 
@@ -14,6 +15,7 @@ mod ax;
 mod collect;
 mod difference;
 mod dom;
+mod join;
 mod lines;
 mod role;
 mod tree;
@@ -31,6 +33,8 @@ pub(crate) struct PageText {
     pub(crate) title: String,
     /// Number of the document in its tab: what is compared are snapshots of one document.
     pub(crate) document: u64,
-    /// Without line ends; cleaned.
+    /// The lines of its elements, each of which can be read alone. Without line ends; cleaned.
     pub(crate) lines: Vec<String>,
+    /// The same as it is shown: what the line around an element says is not repeated.
+    pub(crate) shown: Vec<String>,
 }

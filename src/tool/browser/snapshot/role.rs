@@ -40,19 +40,45 @@ impl Role {
         }
     }
 
-    /// As snapshots show it, and as Playwright names it but for a heading's level.
-    pub(crate) fn word(&self) -> Cow<'_, str> {
-        Cow::Borrowed(match self {
+    /// The word of ARIA, or that of the browser where it has one of its own.
+    pub(crate) fn word(&self) -> &str {
+        match self {
             Self::Text => "",
             Self::Clickable => "clickable",
             Self::Shape => "shape",
-            Self::Heading(Some(level)) => return Cow::Owned(format!("heading {level}")),
-            Self::Heading(None) => "heading",
+            Self::Heading(_) => "heading",
             Self::ListItem => "listitem",
             Self::Row => "row",
             Self::Cell => "cell",
             Self::Choice => "option",
             Self::Other(word) => word,
+        }
+    }
+
+    /// As snapshots show it: the name of the HTML element where that is shorter.
+    pub(super) fn shown(&self) -> Cow<'_, str> {
+        Cow::Borrowed(match self {
+            Self::Heading(Some(level)) => return Cow::Owned(format!("h{level}")),
+            _ => match self.word() {
+                "navigation" => "nav",
+                "banner" => "header",
+                "contentinfo" => "footer",
+                "complementary" => "aside",
+                other => other,
+            },
+        })
+    }
+
+    /// The role that the items of a menu, a list of tabs or the like have, unless they name another one.
+    pub(super) fn usual_item(&self) -> Option<&'static str> {
+        Some(match self.word() {
+            "menu" | "menubar" => "menuitem",
+            "tablist" => "tab",
+            "listbox" | "combobox" => "option",
+            "tree" => "treeitem",
+            "radiogroup" => "radio",
+            "navigation" => "link",
+            _ => return None,
         })
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::ax::{AxNode, AxTree};
 use super::dom::{DomNode, DomNodes};
+use super::join::{joined, on_own_lines, one_thing, texts, without_labels, without_repeats};
 use super::role::Role;
 
 /// Depth of a tree that is followed.
@@ -36,7 +37,7 @@ const ACTIVE: [&str; 21] = [
     "ColorWell",
 ];
 /// Roles that say nothing: their content is shown in their place.
-const PLAIN: [&str; 15] = [
+const PLAIN: [&str; 23] = [
     "generic",
     "none",
     "presentation",
@@ -52,13 +53,21 @@ const PLAIN: [&str; 15] = [
     "Legend",
     "strong",
     "MenuListPopup",
+    "emphasis",
+    "code",
+    "mark",
+    "insertion",
+    "deletion",
+    "subscript",
+    "superscript",
+    "time",
 ];
 /// Fields whose parts say no more than their value: they are set as a whole.
 const WHOLE: [&str; 4] = ["Date", "DateTime", "InputTime", "ColorWell"];
 /// Roles of what lies in a list or a table. When the list reacts to clicks, it does so for each of them.
 const ITEMS: [&str; 4] = ["listitem", "row", "cell", "gridcell"];
 /// Roles whose colour and size say nothing.
-const FIELDS: [&str; 12] = [
+pub(super) const FIELDS: [&str; 12] = [
     "textbox",
     "searchbox",
     "combobox",
@@ -97,8 +106,10 @@ pub(super) struct Node {
     pub(super) name: String,
     pub(super) value: Option<String>,
     pub(super) states: Vec<String>,
-    /// A text in a line of its own: it does not go on in the text after it.
-    pub(super) alone: bool,
+    /// Begins a line of its own, as the first thing of a paragraph does.
+    pub(super) begins: bool,
+    /// Ends its line.
+    pub(super) ends: bool,
     pub(super) children: Vec<Self>,
 }
 
@@ -240,6 +251,13 @@ impl Builder<'_> {
 
     /// A node with what is in it; several, when it says nothing itself.
     fn node(&self, ax: &AxNode, refs: &mut Refs, depth: usize, around: Around) -> Vec<Node> {
+        let nodes = self.unplaced(ax, refs, depth, around);
+        let block = ax.role() != "StaticText" && self.dom(ax.backend).is_some_and(|n| n.block);
+        if block { on_own_lines(nodes) } else { nodes }
+    }
+
+    /// As [`Self::node`], without the lines that blocks have of their own.
+    fn unplaced(&self, ax: &AxNode, refs: &mut Refs, depth: usize, around: Around) -> Vec<Node> {
         let role = ax.role();
         if depth > DEPTH || SILENT.contains(&role) {
             return Vec::new();
@@ -298,7 +316,7 @@ impl Builder<'_> {
             {
                 return vec![inner.clone()];
             }
-            return if dom.is_some_and(|n| n.block) { on_own_lines(children) } else { children };
+            return children;
         }
         let mut node = Node { reference, value: ax.value(), states: states(ax), ..Node::default() };
         if plain {
@@ -336,7 +354,7 @@ impl Builder<'_> {
                     && inner.children.is_empty()
                 {
                     let mut inner = inner.clone();
-                    inner.states.push(node.role.word().into_owned());
+                    inner.states.push(node.role.shown().into_owned());
                     return vec![inner];
                 }
                 // The link of a tab or of a menu's entry.
@@ -417,99 +435,6 @@ impl Builder<'_> {
     }
 }
 
-impl Node {
-    /// True when it holds nothing to act on.
-    fn is_text_only(&self) -> bool {
-        self.reference.is_none() && self.children.iter().all(Self::is_text_only)
-    }
-
-    /// True when this text goes on in the next node.
-    fn joins(&self, next: &Self) -> bool {
-        let text = |node: &Self| node.role == Role::Text && !node.alone;
-        text(self) && text(next)
-    }
-
-    fn all_text(&self) -> String {
-        if self.name.is_empty() { texts(&self.children) } else { self.name.clone() }
-    }
-}
-
-/// The only element to act on among nodes, when the texts around it say no more than its name: a label with its field, a
-/// box with its button. It is one thing for a person.
-fn one_thing(nodes: &[Node]) -> Option<&Node> {
-    let mut elements = nodes.iter().filter(|node| node.role != Role::Text);
-    let (Some(inner), None) = (elements.next(), elements.next()) else { return None };
-    let said = |node: &Node| node.role != Role::Text || inner.name.contains(&node.name);
-    (inner.reference.is_some() && nodes.iter().all(said)).then_some(inner)
-}
-
-/// The texts of nodes, one after another.
-fn texts(nodes: &[Node]) -> String {
-    let words: Vec<String> = nodes.iter().map(Node::all_text).filter(|t| !t.is_empty()).collect();
-    words.join(" ")
-}
-
-/// The nodes of a paragraph or of another block: its texts do not run into those around it.
-fn on_own_lines(mut nodes: Vec<Node>) -> Vec<Node> {
-    for node in nodes.iter_mut().filter(|n| n.role == Role::Text) {
-        node.alone = true;
-    }
-    nodes
-}
-
-/// Texts that follow each other are one.
-fn joined(nodes: Vec<Node>) -> Vec<Node> {
-    let mut all: Vec<Node> = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        match all.last_mut() {
-            Some(last) if last.joins(&node) => {
-                last.name.push(' ');
-                last.name.push_str(&node.name);
-            }
-            _ => all.push(node),
-        }
-    }
-    all
-}
-
-/// Nodes without the text of a label that the field beside it has in its name.
-fn without_labels(nodes: Vec<Node>) -> Vec<Node> {
-    let says = |field: Option<&Node>, label: &Node| {
-        field.is_some_and(|field| {
-            matches!(&field.role, Role::Other(role) if FIELDS.contains(&role.as_str()))
-                && field.reference.is_some()
-                && label.name.chars().count() > 2
-                && has_words(&field.name, &label.name)
-        })
-    };
-    let label = |at: usize| {
-        let beside = [at.checked_sub(1).and_then(|n| nodes.get(n)), nodes.get(at + 1)];
-        nodes[at].role == Role::Text && beside.into_iter().any(|field| says(field, &nodes[at]))
-    };
-    let labels: Vec<bool> = (0..nodes.len()).map(label).collect();
-    nodes.into_iter().zip(labels).filter(|(_, label)| !label).map(|(node, _)| node).collect()
-}
-
-/// True when a text has all of another, not as a part of a longer word.
-fn has_words(text: &str, words: &str) -> bool {
-    let ends = |at: usize, end: usize| {
-        !text[..at].ends_with(char::is_alphanumeric) && !text[end..].starts_with(char::is_alphanumeric)
-    };
-    text == words || text.match_indices(words).any(|(at, _)| ends(at, at + words.len()))
-}
-
-/// The children of a node without texts that its name or value says already.
-fn without_repeats(node: &Node, children: Vec<Node>) -> Vec<Node> {
-    let squeeze = |text: &str| text.split_whitespace().collect::<String>();
-    let name = squeeze(&node.name);
-    let value = squeeze(node.value.as_deref().unwrap_or_default());
-    let said = |child: &Node| {
-        let text = squeeze(&child.all_text());
-        child.is_text_only() && (text.is_empty() || name.contains(&text) || value.contains(&text))
-    };
-    children.into_iter().filter(|child| !said(child)).collect()
-}
-
 fn states(ax: &AxNode) -> Vec<String> {
     let mut states: Vec<String> = Vec::new();
     match ax.property("checked") {
@@ -546,23 +471,6 @@ fn states(ax: &AxNode) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_label_goes_only_where_its_field_says_its_words() {
-        for (label, field, goes) in [
-            ("Name", "Name", true),
-            ("Name", "Name (required)", true),
-            ("Name", "Full Name", true),
-            ("Rate", "Operate", false),
-            ("Rate", "Rates", false),
-            ("Name", "Names, Name", true),
-        ] {
-            let text = Node { name: label.into(), ..Node::default() };
-            let role = Role::Other("textbox".into());
-            let field = Node { reference: Some(1), role, name: field.into(), ..Node::default() };
-            assert_eq!(without_labels(vec![text, field.clone()]).len() == 1, goes, "{label} {field:?}");
-        }
-    }
 
     #[test]
     fn no_reference_of_a_snapshot_is_forgotten_within_it() {

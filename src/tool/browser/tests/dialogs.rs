@@ -84,10 +84,10 @@ async fn a_page_that_warns_before_it_is_left_is_left_or_kept_as_the_call_says() 
     assert!(kept.contains("beforeunload") && kept.contains("was not left"), "{kept}");
     assert!(!kept.contains("still loading"), "{kept}");
     let left = world.click(&page, &["link", "Go"]).await;
-    assert!(left.contains("it was left") && left.contains("heading 1 \"Second\""), "{left}");
+    assert!(left.contains("it was left") && left.contains("h1 \"Second\""), "{left}");
     let page = world.open(&site, "/").await;
     world.call("type", json!({"ref": reference(&page, &["textbox"]), "text": "x"})).await;
     let away = world.open(&site, "/second").await;
-    assert!(away.contains("it was left") && away.contains("heading 1 \"Second\""), "{away}");
+    assert!(away.contains("it was left") && away.contains("h1 \"Second\""), "{away}");
     world.end().await;
 }

@@ -7,6 +7,7 @@ mod outlet;
 mod pages;
 mod remote;
 mod site;
+mod stopped;
 mod story;
 mod tabs;
 mod transfer;
@@ -60,14 +61,46 @@ impl World {
     }
 }
 
-/// The reference in the first line of a report that has all of these words.
+/// The reference of the first element of a report that has all of these words in its line. Where a line has several elements, it is
+/// the one with the words; those that do not name their role have that of the one before them.
 fn reference(report: &str, words: &[&str]) -> String {
-    let line = report.lines().find(|l| words.iter().all(|w| l.contains(w)));
-    let line = line.unwrap_or_else(|| panic!("no line with {words:?} in:\n{report}"));
-    let found = line
-        .split_whitespace()
-        .find(|w| w.len() > 1 && w.starts_with('e') && w[1..].chars().all(|c| c.is_ascii_digit()));
-    found.unwrap_or_else(|| panic!("no reference in {line:?}")).to_owned()
+    let found = report.lines().find_map(|line| {
+        let elements = elements(line);
+        let has = |text: &str| words.iter().all(|word| text.contains(word));
+        let one = elements.iter().find(|(_, text)| has(text));
+        one.or_else(|| elements.first().filter(|_| elements.len() == 1 && has(line)))
+            .map(|(name, _)| name.clone())
+    });
+    found.unwrap_or_else(|| panic!("no element with {words:?} in:\n{report}"))
+}
+
+/// The elements of a line: the reference of each, and its text with its role.
+fn elements(line: &str) -> Vec<(String, String)> {
+    let mut begins: Vec<(usize, usize)> = Vec::new();
+    for (at, _) in line.match_indices('e') {
+        let digits = line[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
+        let end = at + 1 + digits;
+        let alone = (at == 0 || line[..at].ends_with([' ', '[']))
+            && (end == line.len() || line[end..].starts_with(' '));
+        if digits > 0 && alone {
+            begins.push((at, end));
+        }
+    }
+    let (mut role, mut elements) = ("", Vec::new());
+    for (n, (at, end)) in begins.iter().enumerate() {
+        let text = &line[*end..begins.get(n + 1).map_or(line.len(), |(next, _)| *next)];
+        let said = text.trim_start().split(' ').next().unwrap_or_default();
+        let inside = line[..*at].ends_with('[');
+        role = if inside {
+            "link"
+        } else if said.starts_with('"') {
+            role
+        } else {
+            said
+        };
+        elements.push((line[*at..*end].to_owned(), format!("{role} {text}")));
+    }
+    elements
 }
 
 #[test]

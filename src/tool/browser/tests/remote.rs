@@ -86,11 +86,11 @@ async fn a_browser_elsewhere_is_driven_by_either_of_its_addresses_and_stays() {
     for address in [format!("ws://{}{}", there.host, there.path), format!("http://{}", there.host)] {
         let world = world(&address);
         let page = world.open(&site, "/").await;
-        assert!(page.contains("heading 1 \"Start\""), "{page}");
+        assert!(page.contains("h1 \"Start\""), "{page}");
         let typed = world.call("type", json!({"ref": reference(&page, &["textbox"]), "text": "Ada"})).await;
         assert!(typed.contains("\"Ada\""), "{typed}");
         let second = world.click(&page, &["link"]).await;
-        assert!(second.contains("heading 2 \"There\"") && second.contains("/second"), "{second}");
+        assert!(second.contains("h2 \"There\"") && second.contains("/second"), "{second}");
         let whole = world.call("snapshot", json!({})).await;
         assert!(whole.contains("There") && !whole.contains("/second"), "named once: {whole}");
         world.end().await;

@@ -43,16 +43,16 @@ async fn a_tab_that_a_click_opens_is_told_and_seen_at_once_and_the_old_one_stays
         let began = Instant::now();
         let opened = world.click(&page, &["button", "Go"]).await;
         assert!(began.elapsed() < STALL, "{way}: {:?}", began.elapsed());
-        assert!(opened.contains("heading 1 \"Second\""), "{way}: {opened}");
+        assert!(opened.contains("h1 \"Second\""), "{way}: {opened}");
         assert!(opened.contains("opened") && opened.contains(&site.url("/second")), "{way}: {opened}");
         assert!(opened.contains("\"Test page\""), "the titles are told: {way}: {opened}");
         let first =
             world.call("snapshot", json!({"tab": number(&opened, &format!("{} ", site.url("/")))})).await;
-        assert!(first.contains("heading 1 \"First\""), "{way}: {first}");
+        assert!(first.contains("h1 \"First\""), "{way}: {first}");
         let second = world.call("snapshot", json!({"tab": number(&opened, &site.url("/second"))})).await;
-        assert!(second.contains("heading 1 \"Second\""), "{way}: {second}");
+        assert!(second.contains("h1 \"Second\""), "{way}: {second}");
         let closed = world.call("close", json!({})).await;
-        assert!(closed.contains("heading 1 \"First\""), "{way}: {closed}");
+        assert!(closed.contains("h1 \"First\""), "{way}: {closed}");
         world.call("close", json!({"all": true})).await;
     }
     world.end().await;
@@ -76,14 +76,14 @@ async fn a_tab_of_a_host_that_was_not_opened_is_held_and_the_call_that_opens_it_
     let page = world.open(&site, "/").await;
     let held = world.click(&page, &["link", "Go"]).await;
     assert!(held.contains(&to) && held.contains("not opened") && held.contains("browser_navigate"), "{held}");
-    assert!(!held.contains("heading 1 \"Other\""), "{held}");
+    assert!(!held.contains("h1 \"Other\""), "{held}");
     let still = world.call("snapshot", json!({})).await;
     assert!(still.contains("link \"Go\""), "the agent still sees the page: {still}");
     assert!(!still.contains("[tabs:"), "the held tab is closed: {still}");
     let seen = tiller_protocol::lock(&other.seen).clone();
     assert!(seen.iter().all(|line| line.is_empty()), "{seen:?}");
     let opened = world.call("navigate", json!({"url": to})).await;
-    assert!(opened.contains("heading 1 \"Other\""), "{opened}");
+    assert!(opened.contains("h1 \"Other\""), "{opened}");
     world.end().await;
 }
 
@@ -98,11 +98,11 @@ async fn many_tabs_are_bounded_and_told() {
     let list = storm.lines().find(|l| l.starts_with("[tabs: ")).unwrap().to_owned();
     assert!((2..=8).contains(&list.matches("/tab").count()), "{list}");
     let first = world.call("snapshot", json!({"tab": 1})).await;
-    assert!(first.contains("heading 1 \"First\""), "the agent's own tab is never closed: {first}");
+    assert!(first.contains("h1 \"First\""), "the agent's own tab is never closed: {first}");
     let again = world.click(&first, &["button", "Storm"]).await;
     assert!(again.contains("more tabs"), "{again}");
     let first = world.call("snapshot", json!({"tab": 1})).await;
-    assert!(first.contains("heading 1 \"First\""), "{first}");
+    assert!(first.contains("h1 \"First\""), "{first}");
     world.end().await;
 }
 
@@ -113,7 +113,7 @@ async fn windows_that_the_browser_holds_back_are_told() {
     let site = Site::new(&[("/tab", html("<h1>Tab</h1>")), ("/", html(body))]);
     let page = world.open(&site, "/").await;
     let storm = world.click(&page, &["button", "Storm"]).await;
-    assert!(storm.contains("heading 1 \"Tab\"") && storm.contains("99 more windows"), "{storm}");
+    assert!(storm.contains("h1 \"Tab\"") && storm.contains("99 more windows"), "{storm}");
     assert!(storm.contains("/tab1") && storm.len() < 4_000, "{storm}");
     world.end().await;
 }
@@ -146,7 +146,7 @@ async fn a_tab_that_closes_itself_is_told_and_the_one_before_is_seen() {
         assert!(Instant::now() < until, "{told}");
     }
     let first = world.call("snapshot", json!({})).await;
-    assert!(first.contains("heading 1 \"First\""), "{first}");
+    assert!(first.contains("h1 \"First\""), "{first}");
     world.end().await;
 }
 
@@ -173,10 +173,10 @@ async fn a_tab_that_opens_after_the_call_is_told_and_takes_no_one_away() {
     let stay = world.click(&page, &["button", "Stay"]).await;
     assert!(stay.contains("\"pressed\""), "{stay}");
     let second = world.call("snapshot", json!({"tab": number(&told, "/second")})).await;
-    assert!(second.contains("heading 1 \"Second\""), "{second}");
+    assert!(second.contains("h1 \"Second\""), "{second}");
     // A tab that a tab opens.
     let third = world.click(&second, &["link", "Next"]).await;
-    assert!(third.contains("heading 1 \"Third\""), "{third}");
+    assert!(third.contains("h1 \"Third\""), "{third}");
     let none = world.call("snapshot", json!({"tab": 77})).await;
     assert!(none.ends_with("there is no tab 77; there are: 1, 2, 3"), "no words of pages: {none}");
     world.end().await;
@@ -195,7 +195,7 @@ async fn a_click_with_the_middle_button_opens_a_tab() {
         told = world.call("snapshot", json!({})).await;
     }
     let second = world.call("snapshot", json!({"tab": number(&told, "/second")})).await;
-    assert!(second.contains("heading 1 \"Second\""), "{second}");
+    assert!(second.contains("h1 \"Second\""), "{second}");
     world.end().await;
 }
 
@@ -208,12 +208,12 @@ async fn a_tab_that_crashes_is_told_and_the_others_stay() {
     ]);
     let page = world.open(&site, "/").await;
     let opened = world.click(&page, &["link", "Go"]).await;
-    assert!(opened.contains("heading 1 \"Second\""), "{opened}");
+    assert!(opened.contains("h1 \"Second\""), "{opened}");
     world.bench.cx.state.browser.crash_for_test(&world.bench.cx.agent).await;
     let told = world.call("press", json!({"key": "Escape"})).await;
     assert!(told.contains("crashed") && told.contains("tab 1"), "{told}");
     let first = world.call("snapshot", json!({})).await;
-    assert!(first.contains("heading 1 \"First\""), "{first}");
+    assert!(first.contains("h1 \"First\""), "{first}");
     world.end().await;
 }
 
@@ -243,22 +243,22 @@ async fn agents_see_no_tabs_of_each_other() {
     let page = world.open(&site, "/").await;
     let theirs = other("browser_navigate", json!({"url": their_site.url("/")})).await;
     let opened = world.click(&page, &["link", "Go"]).await;
-    assert!(opened.contains("heading 1 \"Second\""), "{opened}");
+    assert!(opened.contains("h1 \"Second\""), "{opened}");
     let seen = other("browser_snapshot", json!({})).await;
-    assert!(seen.contains("heading 1 \"First\"") && !seen.contains("[tabs:"), "{seen}");
+    assert!(seen.contains("h1 \"First\"") && !seen.contains("[tabs:"), "{seen}");
     let tab = number(&opened, "/second");
     let refused = other("browser_snapshot", json!({"tab": tab})).await;
     assert!(refused.contains("there is no tab"), "{refused}");
     let their = other("browser_click", json!({"ref": reference(&theirs, &["link", "Go"])})).await;
-    assert!(their.contains("heading 1 \"Theirs\""), "{their}");
+    assert!(their.contains("h1 \"Theirs\""), "{their}");
     // Both have a tab of this number now.
     assert_eq!(tab, number(&their, "/second"));
     let mine = world.call("snapshot", json!({"tab": tab})).await;
-    assert!(mine.contains("heading 1 \"Second\""), "{mine}");
+    assert!(mine.contains("h1 \"Second\""), "{mine}");
     let theirs = other("browser_snapshot", json!({"tab": tab})).await;
-    assert!(theirs.contains("heading 1 \"Theirs\""), "{theirs}");
+    assert!(theirs.contains("h1 \"Theirs\""), "{theirs}");
     let mine = world.call("snapshot", json!({"tab": 1})).await;
-    assert!(mine.contains("heading 1 \"First\""), "{mine}");
+    assert!(mine.contains("h1 \"First\""), "{mine}");
     world.end().await;
 }
 
@@ -275,7 +275,7 @@ async fn what_was_meant_for_one_tab_happens_in_no_other() {
     let page = world.open(&site, "/").await;
     // Two calls of one message: the second one was written before the tab was there.
     let opened = world.click(&page, &["button", "Go"]).await;
-    assert!(opened.contains("heading 1 \"Second\""), "{opened}");
+    assert!(opened.contains("h1 \"Second\""), "{opened}");
     let stay = json!({"ref": reference(&page, &["button", "Stay"])});
     let stale = world.call("click", stay.clone()).await;
     assert!(stale.contains("there is no element"), "{stale}");

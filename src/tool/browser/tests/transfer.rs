@@ -150,7 +150,7 @@ async fn a_file_of_the_workspace_is_given_to_a_field_as_it_was_judged() {
     // What is sent is what was judged.
     std::fs::write(world.bench.root.join("a.txt"), "changed").unwrap();
     let sent = world.call("click", json!({"ref": at(&["button", "Send"])})).await;
-    assert!(sent.contains("heading 1 \"Sent\""), "{sent}");
+    assert!(sent.contains("h1 \"Sent\""), "{sent}");
     let bodies = lock(&site.bodies).clone();
     let body = bodies.iter().find(|b| b.contains("name=\"one\"")).unwrap();
     for words in ["filename=\"a.txt\"", "filename=\"b.txt\"", "first", "second"] {

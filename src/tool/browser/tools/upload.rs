@@ -114,9 +114,8 @@ impl Tool for Upload {
             let page = lease.page().map_err(ToolError::Tell)?;
             let done = page.give_files(&element, &copies.paths, &host).await;
             let gave = done.is_ok();
-            match gave {
-                true => lock(&lease.given).keep(&copies),
-                false => copies.remove(),
+            if gave {
+                lock(&lease.given).keep(copies);
             }
             acted(done, &mut lease)?;
             let mut said = String::new();

@@ -2,7 +2,7 @@
 
 use dom_query::{Document, NodeRef};
 
-use super::{attribute, holds_core, is, is_core, plain};
+use super::{NODES, attribute, holds_core, is, is_core, plain, words};
 
 /// Bytes of text up to which a box is looked at.
 const BOX: usize = 3_000;
@@ -44,43 +44,51 @@ const BOXES: [&str; 16] = [
     "banner", "notice", "bar", "popup", "pop-up", "modal", "overlay", "dialog", "box", "message", "wall",
     "law", "alert", "layer", "prompt", "consent",
 ];
-/// Texts of buttons that answer it begin with one of these.
-const ANSWERS: [&str; 34] = [
+/// Classes of what lies over a page, as whole words.
+const OVERLAYS: [&str; 7] = ["modal", "popup", "pop-up", "overlay", "lightbox", "dialog", "layer"];
+/// Texts of buttons that agree begin with one of these.
+const AGREES: [&str; 21] = [
     "accept",
     "agree",
     "i agree",
     "i accept",
     "allow",
-    "reject",
-    "decline",
-    "deny",
-    "refuse",
     "got it",
     "ok",
     "okay",
     "understood",
     "i understand",
+    "akzeptieren",
+    "alle akzeptieren",
+    "zustimmen",
+    "einverstanden",
+    "accepter",
+    "tout accepter",
+    "j'accepte",
+    "aceptar",
+    "accetta",
+    "accepteren",
+    "aceitar",
+];
+/// Texts of buttons that do not.
+const REFUSES: [&str; 13] = [
+    "reject",
+    "decline",
+    "deny",
+    "refuse",
     "necessary only",
     "only necessary",
     "essential only",
     "manage",
-    "akzeptieren",
-    "alle akzeptieren",
-    "zustimmen",
     "ablehnen",
-    "einverstanden",
     "nur notwendige",
-    "accepter",
-    "tout accepter",
-    "j'accepte",
     "refuser",
-    "aceptar",
     "rechazar",
-    "accetta",
     "rifiuta",
-    "accepteren",
-    "aceitar",
 ];
+/// Texts of buttons that choose, where another one agrees.
+const CHOOSES: [&str; 8] =
+    ["alle ablehnen", "tout refuser", "save", "confirm", "settings", "preferences", "options", "speichern"];
 /// Words of what is asked.
 const ASKED: [&str; 13] = [
     "cookie",
@@ -136,6 +144,29 @@ const OF_PAGES: [&str; 36] = [
     "utilizziamo cookie",
     "gebruiken cookies",
 ];
+/// Words of long texts that ask, with the purposes and partners that they list.
+const LISTED: [&str; 14] = [
+    "cookie",
+    "consent",
+    "privacy",
+    "partner",
+    "vendor",
+    "purpose",
+    "personal data",
+    "advertis",
+    "tracking",
+    "legitimate interest",
+    "datenschutz",
+    "einwillig",
+    "zweck",
+    "anbieter",
+];
+/// Bytes of such a text for each of these words, at most.
+const SPARSE: usize = 500;
+/// Bytes of it that are counted.
+const COUNTED: usize = 60_000;
+/// Bytes within which a long text asks.
+const BEGIN: usize = 1_000;
 /// Bytes of a text in a box that stands after one that asked.
 const SHORT: usize = 200;
 /// Words of boxes that ask for an address to send news to.
@@ -169,30 +200,95 @@ pub(super) fn consent_boxes<'a>(document: &'a Document) -> Vec<NodeRef<'a>> {
     boxes
 }
 
+/// Boxes of any length that ask for consent, with all purposes and partners, over a page that has its text elsewhere. To be looked
+/// for where the others are removed: what is around one of them is none.
+pub(super) fn long_boxes<'a>(document: &'a Document) -> Vec<NodeRef<'a>> {
+    let cores = document.select("main, [role=main i], article, h1");
+    if !cores.nodes().iter().any(|core| words(core, 1) > 0) {
+        return Vec::new();
+    }
+    let found = document.select("[id], [class], [aria-label]");
+    let named = found.nodes().iter().filter(|node| Names::of(node).is_box()).take(LOOKED);
+    named.filter(|node| is_long_box(node)).copied().collect()
+}
+
+/// True for an element, by its name a box, that asks for consent, has a button to agree and one that does not, and speaks of
+/// nothing else throughout.
+fn is_long_box(node: &NodeRef<'_>) -> bool {
+    if holds_core(node) || !asks(&plain(node, BEGIN)) {
+        return false;
+    }
+    let (mut agrees, mut refuses) = (false, false);
+    for inner in node.descendants_it().take(NODES) {
+        if is(&inner, &["button", "a", "input"]) || attribute(&inner, "role") == "button" {
+            agrees |= says(&inner, &AGREES);
+            refuses |= says(&inner, &REFUSES) || says(&inner, &CHOOSES);
+        }
+    }
+    agrees && refuses && (Names::of(node).certain() || lists(&plain(node, COUNTED)))
+}
+
+/// True for a long text, in small letters, that speaks of consent throughout.
+fn lists(text: &str) -> bool {
+    let words: usize = LISTED.iter().map(|word| text.matches(word).count()).sum();
+    words * SPARSE >= text.len()
+}
+
 /// True for a button or link whose text answers a question for consent.
 fn is_answer(node: &NodeRef<'_>) -> bool {
+    says(node, &AGREES) || says(node, &REFUSES)
+}
+
+/// True when the text of a button begins with one of these words.
+fn says(node: &NodeRef<'_>, words: &[&str]) -> bool {
     let text = if is(node, &["input"]) { attribute(node, "value") } else { plain(node, 60) };
     let text = text.trim();
     text.len() < 60
-        && ANSWERS
+        && words
             .iter()
             .any(|word| text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
 }
 
+/// The words of an element's id, class and label, with a hyphen around each: `sidebar` is no bar, and `trusted` no program.
+struct Names(String);
+
+impl Names {
+    fn of(node: &NodeRef<'_>) -> Self {
+        let names =
+            [attribute(node, "id"), attribute(node, "class"), attribute(node, "aria-label")].join(" ");
+        let words = names.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        Self(format!("-{}-", words.collect::<Vec<_>>().join("-")))
+    }
+
+    fn has(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.0.contains(&format!("-{name}-")))
+    }
+
+    /// The name of a program that asks for consent, and of nothing else.
+    fn certain(&self) -> bool {
+        self.has(&PROGRAMS)
+    }
+
+    /// A box that asks for it.
+    fn asking(&self) -> bool {
+        let about = ["cookies", "cookie", "consent"];
+        let rest = |word: &str, name: &str| word.strip_prefix(name).is_some_and(|rest| BOXES.contains(&rest));
+        let joined = self.0.split('-').any(|word| about.iter().any(|name| rest(word, name)));
+        // `consent` is a word of both kinds.
+        joined || self.has(&about) && self.has(&BOXES)
+    }
+
+    /// Such a box, or something that lies over the page.
+    fn is_box(&self) -> bool {
+        self.certain() || self.asking() || self.has(&OVERLAYS)
+    }
+}
+
 /// True when id, class or label say that an element is such a box, and it is one.
 fn is_named_box(node: &NodeRef<'_>) -> bool {
-    let names = [attribute(node, "id"), attribute(node, "class"), attribute(node, "aria-label")].join(" ");
-    // As words: `sidebar` is no bar, and `trusted` no program.
-    let words: Vec<&str> =
-        names.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let names = format!("-{}-", words.join("-"));
-    let certain = PROGRAMS.iter().any(|name| names.contains(&format!("-{name}-")));
-    let about = ["cookies", "cookie", "consent"];
-    let rest = |word: &'_ &str, name: &str| word.strip_prefix(name).is_some_and(|rest| BOXES.contains(&rest));
-    let joined = words.iter().any(|word| about.iter().any(|name| rest(word, name)));
-    let apart = words.iter().any(|word| about.contains(word))
-        && (names.contains("-pop-up-") || words.iter().any(|word| BOXES.contains(word)));
-    if !(certain || joined || apart) || holds_core(node) {
+    let names = Names::of(node);
+    let certain = names.certain();
+    if !(certain || names.asking()) || holds_core(node) {
         return false;
     }
     let text = plain(node, BOX);

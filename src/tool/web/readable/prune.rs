@@ -42,6 +42,7 @@ pub(super) fn prune(document: &Document, extent: Extent, left: &mut LeftOut) {
         return;
     }
     left.consent += remove(consent::consent_boxes(document));
+    left.consent += remove(consent::long_boxes(document));
     let dialogs = document.select(
         "dialog, [role=dialog i], [role=alertdialog i], [aria-modal=true i], .modal, .popup, .overlay, .lightbox",
     );

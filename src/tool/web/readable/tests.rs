@@ -105,6 +105,45 @@ const AROUND: &[(&str, &str)] = &[
     ("footer by class", "<div id=footer><p>ZEBRA 2026</p></div>"),
 ];
 
+/// Boxes of many thousand bytes that ask for consent.
+fn long_clutter() -> Vec<(&'static str, String)> {
+    let purposes = "<h4>ZEBRA Store information on a device</h4><p>Cookies and similar identifiers can be stored or read on your \
+        device for one or several of the purposes presented here by our partners.</p>"
+        .repeat(25);
+    let german =
+        "<p>ZEBRA Wir und unsere Partner verarbeiten Daten zu diesen Zwecken, mit Ihrer Einwilligung.</p>"
+            .repeat(40);
+    let names = (0..400).map(|n| format!("<li>ZEBRA Interactive {n} Ltd</li>")).collect::<String>();
+    let ask = "<h2>ZEBRA Your privacy</h2><p>We and our partners use cookies on this site.</p>";
+    let (accept, reject) = ("<button>Accept all</button>", "<button>Reject all</button>");
+    let save = "<a href=#>Confirm my choices</a>";
+    let wall = format!("{ask}{purposes}<div>{accept}{reject}</div>");
+    vec![
+        ("long banner", format!("<div class=cookie-banner>{wall}</div>")),
+        ("long wall by id", format!("<section id=consentWall class=\"x cookie-wall\">{wall}</section>")),
+        ("long overlay by class", format!("<div class=\"site-overlay\"><div class=inner>{wall}</div></div>")),
+        (
+            "long modal with a form",
+            format!(
+                "<form class=privacy_modal>{ask}{purposes}<input type=submit value=\"I agree\">{save}</form>"
+            ),
+        ),
+        ("long dialog by role", format!("<div role=dialog>{wall}</div>")),
+        ("preference center", format!("<div id=onetrust-pc-sdk>{ask}{purposes}{save}{accept}</div>")),
+        (
+            "list of partners",
+            format!("<div class=qc-cmp2-container>{ask}<ul>{names}</ul>{reject}{accept}</div>"),
+        ),
+        (
+            "long layer in German",
+            format!(
+                "<div id=cookie-layer><p>ZEBRA Wir verwenden Cookies. Datenschutz</p>{german}<a role=button>Alle akzeptieren</a>\
+                <a role=button>Alle ablehnen</a></div>"
+            ),
+        ),
+    ]
+}
+
 #[test]
 fn no_box_stands_in_place_of_the_text_or_in_it() {
     let mut wrong = Vec::new();
@@ -122,7 +161,8 @@ fn no_box_stands_in_place_of_the_text_or_in_it() {
             wrong.push(format!("{clutter} / {page}:\n{text}"));
         }
     };
-    for (clutter, html) in CLUTTER {
+    let short = CLUTTER.iter().map(|(clutter, html)| (*clutter, (*html).to_owned()));
+    for (clutter, html) in &short.chain(long_clutter()).collect::<Vec<_>>() {
         for (page, html) in pages(html, "", "").iter().chain(&pages("", html, "")).chain(&pages("", "", html))
         {
             check(clutter, page, html);
@@ -172,6 +212,34 @@ fn text_that_only_resembles_a_box_stays() {
         format!("<main><h1>A</h1><div id=gdpr><p>We use cookies.</p><p>{}</p></div></main>", long.repeat(12)),
     ] {
         assert!(text(&html).contains("KEEP"), "{html}");
+    }
+    // Long parts by whose names alone they could be boxes, with all of a box in or around them.
+    let answers = "<button>Accept all</button><button>Reject all</button>";
+    let asked = "<p>We and our partners use cookies on this site.</p>";
+    let policy = "<p>KEEP Cookies of our partners serve these purposes.</p>".repeat(80);
+    let long = long.repeat(12);
+    for body in [
+        // A text that begins with a question.
+        format!(
+            "<header><h1>Site</h1></header><div class=\"modal-root\">{asked}{answers}<p>{long}</p></div>"
+        ),
+        // The question is a box of its own.
+        format!(
+            "<header><h1>Site</h1></header><div class=\"page has-overlay\"><div class=cookie-banner>{asked}{answers}</div>\
+             <div class=text>{policy}</div></div>"
+        ),
+        // About cookies, with nothing to answer, or one answer.
+        format!("<h1>Site</h1><div class=\"cookie-notice\">{asked}{policy}</div>"),
+        format!("<h1>Site</h1><div class=\"cookie-notice\">{asked}{policy}<button>OK</button></div>"),
+        // The whole page, and one with its heading in it.
+        format!("<div class=cookie-banner>{asked}{policy}{answers}</div>"),
+        format!("<h1>Site</h1><div class=cookie-banner><h1>Cookies</h1>{asked}{policy}{answers}</div>"),
+        format!("<h1>Site</h1><div class=cookie-banner><article>{asked}{policy}{answers}</article></div>"),
+        // No box by its name.
+        format!("<h1>Site</h1><div class=cookie-lore>{asked}{policy}{answers}</div>"),
+        format!("<h1>Site</h1><div class=remodal-ish>{asked}{policy}{answers}</div>"),
+    ] {
+        assert!(text(&format!("<body>{body}")).contains("KEEP"), "{body}");
     }
 }
 
