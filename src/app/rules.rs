@@ -123,8 +123,26 @@ pub(super) fn permit(
 /// # Errors
 /// As [`BadFile::why`].
 pub(super) fn read(path: &Path) -> Result<Option<String>, String> {
-    tiller_fs::restricting::read_text(path, rulefile::MAX_BYTES as u64)
-        .map_err(|why| format!("{} {why}", path.display()))
+    let read = tiller_fs::restricting::read_text(path, rulefile::MAX_BYTES as u64)
+        .map_err(|why| format!("{} {why}", path.display()))?;
+    match misnamed(path).filter(|_| read.is_none()) {
+        Some(other) => Err(format!("{} is not read: name it {}", other.display(), path.display())),
+        None => Ok(read),
+    }
+}
+
+/// A file beside `path` whose name was meant to be its name.
+fn misnamed(path: &Path) -> Option<PathBuf> {
+    const NAMES: [&str; 5] =
+        ["permissions.yml", "permission.yaml", "permission.yml", "permissions.json", "permissions.toml"];
+    let folder = std::fs::read_dir(path.parent()?).ok()?;
+    let mut names =
+        folder.flatten().map(|entry| entry.file_name()).filter_map(|name| name.into_string().ok());
+    let meant = |name: &String| {
+        let right = path.file_name().is_some_and(|right| right.eq_ignore_ascii_case(name));
+        right || NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+    };
+    names.find(meant).map(|name| path.with_file_name(name))
 }
 
 /// Inode, length and times of a path and of what it leads to, or why it leads to nothing; cheap to read.
@@ -335,6 +353,31 @@ mod tests {
             assert!(rule.contains("permissions.yaml") && said.len() == 1, "{name}: {rule} {said:?}");
             assert!(said[0].message.contains("permissions.yaml"), "{name}: {said:?}");
         }
+    }
+
+    #[test]
+    fn a_rule_file_of_another_name_is_said_and_never_counts_as_none() {
+        let tools = tiller_tool::Registry::built_in().catalog();
+        for name in
+            ["permissions.yml", "Permissions.yaml", "PERMISSIONS.YML", "permission.yaml", "permissions.json"]
+        {
+            let tmp = tempfile::tempdir().unwrap();
+            let path = file(tmp.path());
+            std::fs::write(tmp.path().join(name), GOOD).unwrap();
+            let (mut rules, mut said) = (RuleSet::default(), Vec::new());
+            add(&mut rules, read(&path), Source::User, &path, &tools, &mut said);
+            assert_eq!(verdict(rules).strictness(), 2, "{name}");
+            assert!(
+                said[0].message.contains("name it") && said[0].message.contains(name),
+                "{name}: {said:?}"
+            );
+            // With the right one beside it, that one counts.
+            std::fs::write(&path, "allow: []\n").unwrap();
+            assert!(read(&path).unwrap().is_some(), "{name}");
+        }
+        let tmp = tempfile::tempdir().unwrap();
+        std::fs::write(tmp.path().join("permissions.yaml.bak"), GOOD).unwrap();
+        assert_eq!(read(&file(tmp.path())), Ok(None));
     }
 
     #[test]

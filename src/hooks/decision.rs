@@ -125,9 +125,9 @@ fn output(stdout: &[u8], form: OutputForm) -> Result<Decision, String> {
         // Never the text of the error: it would quote the output.
         return Err("it printed broken JSON".into());
     }
-    // Lines of a log may be objects, too.
+    // Lines of a log may be objects, too, but not one that speaks of a decision in another spelling.
     let is_noise = |fields: &Map<String, Value>| {
-        !form.claude && !fields.contains_key("decision") && !fields.keys().all(|name| is_known(name))
+        !form.claude && !fields.keys().any(|name| decides(name)) && !fields.keys().all(|name| is_known(name))
             || fields.is_empty()
     };
     let only_noise = objects.iter().all(is_noise);
@@ -138,13 +138,20 @@ fn output(stdout: &[u8], form: OutputForm) -> Result<Decision, String> {
     Ok(all)
 }
 
+/// Whether a field of this name is meant as a decision, perhaps in the form of another program.
+fn decides(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.contains("decision")
+        || matches!(name.as_str(), "hookspecificoutput" | "continue" | "permission" | "deny" | "block")
+}
+
 fn is_known(name: &str) -> bool {
     KNOWN.contains(&name)
 }
 
 impl Decision {
-    /// Adds what a later object says.
-    fn extend(&mut self, later: Self) {
+    /// Adds what a later object, or a later run, says.
+    pub(crate) fn extend(&mut self, later: Self) {
         let Self { deny, ask, arguments, result, add, tell } = later;
         self.deny = self.deny.take().or(deny);
         self.ask = self.ask.take().or(ask);

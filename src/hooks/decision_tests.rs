@@ -140,6 +140,11 @@ fn what_cannot_be_understood_is_a_failure() {
         r#"{"decision":false}"#,
         r#"{"descision":"deny"}"#,
         "{}\n{\"descision\":\"deny\"}",
+        "{\"tell\":\"hello\"}\n{\"Decision\":\"deny\"}",
+        "{\"tell\":\"hello\"}\n{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\"}}",
+        "{\"tell\":\"hello\"}\n{\"permission_decision\":\"deny\"}",
+        r#"{"continue":false}"#,
+        r#"{"deny":true}"#,
         r#"{"arguments":"rm -rf /"}"#,
         r#"{"add":7}"#,
     ] {

@@ -164,6 +164,27 @@ fn set_arguments(about: &mut Map<String, Value>, arguments: &Value) {
     }
 }
 
+/// The decision with the arguments of our call, where it has those of another program.
+fn own_arguments(hook: &Hook, call: &Value, mut said: Decision) -> Result<Decision, Failure> {
+    if let Some(theirs) = said.arguments.take_if(|_| hook.claude()) {
+        said.arguments = Some(crate::claude::taken_back(call, &theirs).map_err(Failure::asks)?);
+    }
+    Ok(said)
+}
+
+/// The decision of two runs for one call. A denial counts before all, then a failure.
+fn joined(before: Result<Decision, Failure>, later: Result<Decision, Failure>) -> Result<Decision, Failure> {
+    match (before, later) {
+        (_, Ok(later)) if later.deny.is_some() => Ok(later),
+        (Err(failure), Err(later)) if !failure.asks => Err(later),
+        (Err(failure), _) | (Ok(_), Err(failure)) => Err(failure),
+        (Ok(mut before), Ok(later)) => {
+            before.extend(later);
+            Ok(before)
+        }
+    }
+}
+
 /// True when the hooks of an event decide before something happens.
 fn is_before(event: HookEvent) -> bool {
     matches!(
@@ -242,18 +263,25 @@ impl HookRunner {
             }
             Ok((held, copies)) => {
                 let input = input::input(scene, time, about);
-                let input = if hook.claude() { crate::claude::input(scene.event, &input) } else { input };
-                let ran = command::run(
-                    &self.host,
-                    (self.launch(hook), copies.files.clone()),
-                    input.to_string().into_bytes(),
-                    hook.timeout(),
-                    cancel,
-                );
-                let ran = ran.await;
+                let inputs = match hook.claude() {
+                    true => crate::claude::inputs(scene.event, &input, self.home().as_deref()),
+                    false => vec![input],
+                };
                 let form = OutputForm { claude: hook.claude(), before: is_before(scene.event) };
-                let decided = decision::decide(&ran, form);
-                (self.unswapped(hook, held, decided).await, ran.took.as_secs_f64())
+                let call = about.get("call").unwrap_or(&Value::Null);
+                let (mut decided, mut took) = (Ok(Decision::default()), 0.0);
+                for input in inputs {
+                    let launch = (self.launch(hook), copies.files.clone());
+                    let input = input.to_string().into_bytes();
+                    let ran = command::run(&self.host, launch, input, hook.timeout(), cancel).await;
+                    took += ran.took.as_secs_f64();
+                    let said = decision::decide(&ran, form).and_then(|said| own_arguments(hook, call, said));
+                    decided = joined(decided, said);
+                    if cancel.is_cancelled() || matches!(&decided, Ok(Decision { deny: Some(_), .. })) {
+                        break;
+                    }
+                }
+                (self.unswapped(hook, held, decided).await, took)
             }
         };
         let (outcome, why) = match &decided {
@@ -321,6 +349,11 @@ impl HookRunner {
                 "{file} changed while the hook ran, so its answer does not count, and it is not run again until you trust it"
             ))),
         }
+    }
+
+    /// The home folder of the hooks.
+    fn home(&self) -> Option<String> {
+        self.config.env.now().iter().find(|(name, _)| name == "HOME").map(|(_, value)| value.clone())
     }
 
     fn launch(&self, hook: &Hook) -> Launch {

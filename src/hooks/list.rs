@@ -103,11 +103,16 @@ impl Default for HookState {
 }
 
 /// What a `match` stands for.
-fn matching(event: HookEvent, text: &str, tools: &ToolCatalog) -> Result<HookMatch, String> {
+fn matching(
+    event: HookEvent,
+    text: &str,
+    format: HookFormat,
+    tools: &ToolCatalog,
+) -> Result<HookMatch, String> {
     match event {
         HookEvent::BeforeToolCall | HookEvent::AfterToolCall => {
-            // The tools of servers are not known yet.
-            let rule = if text.starts_with("mcp") {
+            // The tools of servers are not known yet, and a session need not have each tool that an import names.
+            let rule = if text.starts_with("mcp") || format == HookFormat::Claude {
                 Rule::parse(Effect::Deny, Source::User, text, tools)
             } else {
                 Rule::written(Effect::Deny, Source::User, text, tools)
@@ -142,7 +147,7 @@ impl Hook {
         let text = settings.matches.as_deref().map(str::trim).filter(|text| !matches!(*text, "" | "*"));
         let read = match text {
             None => Ok(HookMatch::All),
-            Some(text) => matching(event, text, tools),
+            Some(text) => matching(event, text, settings.format, tools),
         };
         let (matches, fault) = match read {
             Ok(matches) => (matches, None),

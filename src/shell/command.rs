@@ -135,6 +135,11 @@ impl Part {
     pub fn spellings(&self) -> Vec<String> {
         spelling::spellings(self)
     }
+
+    /// Its words as the program gets them: a deny or ask rule is compared with them one by one.
+    pub fn worded(&self) -> Vec<String> {
+        spelling::worded(self)
+    }
 }
 
 impl Part {

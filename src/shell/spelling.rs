@@ -74,8 +74,24 @@ pub(crate) fn spellings(part: &Part) -> Vec<String> {
     out
 }
 
+/// The words of a part as the program gets them; those of git without the options before its subcommand.
+pub(crate) fn worded(part: &Part) -> Vec<String> {
+    let own: Vec<&str> = part.argv.iter().map(|w| w.text.as_str()).collect();
+    match own.split_first() {
+        Some((first, rest)) if base_name(first) == "git" => {
+            std::iter::once("git").chain(without_globals(rest)).map(str::to_owned).collect()
+        }
+        _ => own.into_iter().map(str::to_owned).collect(),
+    }
+}
+
 /// `git -C dir -c x=y push` is `git push` to a rule that forbids it.
 fn git_without_globals(rest: &[&str]) -> String {
+    let args = without_globals(rest);
+    std::iter::once("git").chain(args).collect::<Vec<_>>().join(" ")
+}
+
+fn without_globals<'a>(rest: &[&'a str]) -> Vec<&'a str> {
     let mut args = rest.iter().copied().peekable();
     while let Some(arg) = args.peek() {
         match *arg {
@@ -90,7 +106,7 @@ fn git_without_globals(rest: &[&str]) -> String {
             _ => break,
         }
     }
-    std::iter::once("git").chain(args).collect::<Vec<_>>().join(" ")
+    args.collect()
 }
 
 /// Pieces of text between separators, quotes ignored: what deny rules see of a line that no parser

@@ -52,7 +52,7 @@ pub use cx::{
     AskedWrite, CommandPorts, CommandProfile, CommandRun, Limits, MemoryOrigin, MemoryPorts, Ports,
     Protected, Secrets, ServerCost, ServerPorts, ToolCx, ToolFolders, Unreachable, Unreadable, Workspace,
 };
-pub use files::{attachable_image, image_info};
+pub use files::{attachable_image, image_info, patched};
 pub use guard::{MASKED, access_guarded, run_guarded};
 pub use output::{ToolError, ToolOutput};
 pub use registry::Registry;

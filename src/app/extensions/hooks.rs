@@ -52,7 +52,11 @@ pub(crate) fn load(
         );
     }
     for plugin in plugins::changed_since(setup, store) {
-        let Ok(manifest) = &plugin.manifest else { continue };
+        let mut all = plugin.manifest.as_ref().map(|manifest| manifest.hooks.clone()).unwrap_or_default();
+        // Without the manifest that was agreed to, its guards are not known.
+        if all.before_tool_call.is_empty() && !plugins::has_agreed_manifest(&plugin, store) {
+            all.before_tool_call.push(stand_in(&format!("plugin {}", plugin.name)));
+        }
         let file = match &plugin.state {
             PluginState::Changed(file) => file.clone(),
             _ => "one of its files".to_owned(),
@@ -60,7 +64,7 @@ pub(crate) fn load(
         let check: CheckHook = Arc::new(move |_, _| Err(file.clone()));
         // The start says that the plugin is not used.
         let source = HookSource::Plugin(plugin.name.clone());
-        let _ = hooks.set_trusted(&source, &manifest.hooks, Some(plugin.folder.clone()), check);
+        let _ = hooks.set_trusted(&source, &all, Some(plugin.folder.clone()), check);
     }
     if setup.common.demo {
         // It is right: a driven test of the tour runs it.
@@ -90,17 +94,22 @@ fn keep_guards(hooks: &Hooks, setup: &Setup, agreed: &TrustRow) {
         false => Arc::new(|_, _| Err(file::PROJECT.to_owned())),
     };
     if !same && all.before_tool_call.is_empty() && before.detail.contains(HookEvent::BeforeToolCall.name()) {
-        all.before_tool_call.push(schema::Hook {
-            command: String::new(),
-            name: Some(file::PROJECT.into()),
-            matches: None,
-            timeout: 30,
-            blocking: false,
-            format: schema::HookFormat::Tiller,
-        });
+        all.before_tool_call.push(stand_in(file::PROJECT));
     }
     // `tiller trust` shows the faults of the present file.
     let _ = hooks.set_trusted(&HookSource::Project, &all, None, check);
+}
+
+/// Stands for hooks that are not known any more; its check fails, so that each call asks.
+fn stand_in(name: &str) -> schema::Hook {
+    schema::Hook {
+        command: String::new(),
+        name: Some(name.to_owned()),
+        matches: None,
+        timeout: 30,
+        blocking: false,
+        format: schema::HookFormat::Tiller,
+    }
 }
 
 /// The hook of the demo: it denies what the demo could not do anyway.

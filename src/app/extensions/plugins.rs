@@ -167,6 +167,14 @@ pub(crate) fn changed_since(setup: &Setup, store: &Store) -> Vec<Installed> {
     all
 }
 
+/// Whether its manifest can be read and is the one that the user agreed to.
+pub(crate) fn has_agreed_manifest(plugin: &Installed, store: &Store) -> bool {
+    let stored = decision(store, &tiller_plugins::decision_name(&plugin.folder));
+    let now = plugin.files.found.iter().find(|file| file.item.path == tiller_plugins::MANIFEST);
+    let agreed = stored.as_ref().and_then(|stored| stored.items.get(tiller_plugins::MANIFEST));
+    plugin.manifest.is_ok() && now.map(|file| &file.item.hash) == agreed
+}
+
 /// The plugins in use, for loaders of their files. Empty at once where none is installed.
 pub(crate) fn in_use(setup: &Setup) -> Vec<PluginPlace> {
     if !setup.places.plugin_folder().is_dir() {

@@ -155,6 +155,7 @@ fn is_for(policy: &Policy, folder: &Path, tool: &str, rule: &Rule, args: &Value)
         raw: &raw,
     };
     matches!(tiller_permit::decide(&policy, &request), Verdict::Deny { .. })
+        || tiller_permit::reach(&policy, &request).may_meet(rule)
 }
 
 /// What the hooks decided, for people.
@@ -198,6 +199,7 @@ fn import(setup: &Setup, user: bool, yes: bool) -> Result<Exit, Notice> {
             Ok(found) => {
                 text.push_str(&format!("{}: {} hooks\n", from.join(name).display(), found.taken));
                 all.left_out.extend(found.left_out);
+                all.widened.extend(found.widened);
                 all.taken += found.taken;
                 text.push_str(&claude::as_toml(&found.hooks, section));
             }
@@ -205,6 +207,7 @@ fn import(setup: &Setup, user: bool, yes: bool) -> Result<Exit, Notice> {
         }
     }
     text.extend(all.left_out.iter().map(|out| format!("Left out: {}\n", one_line(out))));
+    text.extend(all.widened.iter().map(|why| format!("Runs more often: {}\n", one_line(why))));
     if all.taken == 0 {
         return say(&format!("{text}No hooks of Claude Code to import in {}.\n", from.display()));
     }

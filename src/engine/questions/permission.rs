@@ -258,7 +258,7 @@ impl Permit {
         })
     }
 
-    /// Whether a deny rule of this text would be for the call: with a hook's `match`, whether the hook runs.
+    /// Whether a deny rule of this text would be for the call, perhaps at least: with a hook's `match`, whether the hook runs.
     pub(crate) fn is_for(&self, question: &Question<'_>, rule: &Rule) -> bool {
         // In a mode that only looks, everything else is denied by the mode.
         let question = Question { profile: Profile::Full, ..*question };
@@ -267,6 +267,7 @@ impl Permit {
             alone.rules = RuleSet::default();
             alone.rules.push(rule.clone());
             matches!(tiller_permit::decide_in(&alone, request, question.shell), Verdict::Deny { .. })
+                || tiller_permit::reach(&alone, request).may_meet(rule)
         })
     }
 

@@ -63,7 +63,7 @@ impl CallTask {
             "id": self.cx.call_id,
             "tool": self.tool.name(),
             "target": self.tool.target(&self.args),
-            "arguments": self.args,
+            "arguments": tiller_tool::aliases::canonical(self.tool.name(), &self.args),
         });
         Map::from_iter([("call".to_owned(), call)])
     }

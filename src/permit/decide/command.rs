@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tiller_protocol::{AskReason, Profile};
+use tiller_protocol::{AskReason, Profile, Risk};
 
 use crate::decide::{Need, Policy, ReadOnlyRun, Request, folders, instructions, narrowed_reads, read_only};
 use crate::paths::Roots;
@@ -10,10 +10,10 @@ use crate::paths::touched::{self, PathMatch};
 use crate::read_only::{
     Requirement, RunContext, inside, loops_inside, part_requirements, requirements, written_out,
 };
-use crate::rules::{Effect, PathUse, Rule, RuleSet, Source, Subject};
+use crate::rules::{Effect, PathUse, Rule, RuleSet, Source, Spellings, Subject};
 use crate::surroundings::ShellState;
 use crate::{danger, decide::always, decide::describe, paths::respell};
-use tiller_shell::{Analysis, Part, Redirect, Role, analyse, crude_pieces};
+use tiller_shell::{Analysis, Part, Redirect, Role, analyse, code_reads, crude_pieces, quote};
 
 /// The rule that allows a read-only command, in words.
 pub(crate) const LOOKS: &str = "built in: read-only command";
@@ -89,6 +89,9 @@ fn by_words(
     if let Some(rule) = asked(policy, request.agent, request.tool, &analysis, &places) {
         return ask(rule.words().into(), None);
     }
+    if let Some(rule) = perhaps_denied(policy, request.agent, request.tool, &analysis, &places) {
+        return ask(perhaps(rule).into(), None);
+    }
     if let Some(rule) = by_path {
         return ask(rule.into(), None);
     }
@@ -162,6 +165,11 @@ fn by_words(
     Need::Ask { rule, risk, effects, always: offered.ok() }
 }
 
+/// Why a command asks that a deny rule perhaps forbids.
+fn perhaps(rule: &Rule) -> String {
+    format!("not certain: the command may be one that the rule {} forbids", rule.words())
+}
+
 /// Returns true if a rule asks about, or forbids, what some command or path of this agent may come to.
 fn restricts(policy: &Policy, request: &Request<'_>) -> bool {
     let about_paths =
@@ -211,6 +219,7 @@ fn clear_when_written_out(
     written_out(analysis).is_none_or(|written| {
         policy.protected.check_command(&policy.roots, &written, folder).is_none()
             && denied(policy, request.agent, request.tool, &written, places).is_none()
+            && perhaps_denied(policy, request.agent, request.tool, &written, places).is_none()
             && asked(policy, request.agent, request.tool, &written, places).is_none()
             && matches!(by_path(policy, request.agent, &written, places), (None, None))
             && danger::dangers(&written, &policy.roots, places, false).is_empty()
@@ -256,11 +265,52 @@ pub(crate) fn suspected(policy: &Policy, request: &Request<'_>, text: &str, fold
         return Some(no);
     }
     let dangers = danger::dangers(&analysis, &policy.roots, &places, false);
-    if dangers.is_empty() {
-        return None;
-    }
+    let rule = match perhaps_denied(policy, request.agent, "terminal", &analysis, &places) {
+        Some(rule) => perhaps(rule),
+        None if dangers.is_empty() => return None,
+        None => format!("dangerous: {}", dangers.join("; ")),
+    };
     let (effects, risk) = describe::command(&analysis, &dangers, &policy.roots, &places, false);
-    Some(Need::Ask { rule: format!("dangerous: {}", dangers.join("; ")).into(), risk, effects, always: None })
+    Some(Need::Ask { rule: rule.into(), risk, effects, always: None })
+}
+
+/// What the rules about commands, and about reading files, say of a script that may start programs or open files by itself.
+pub(crate) fn of_code(policy: &Policy, request: &Request<'_>, code: &str) -> Option<Need> {
+    const TOOL: &str = "terminal";
+    const STARTS: [&str; 11] = [
+        "subprocess",
+        "import os",
+        "os.",
+        "popen",
+        "exec",
+        "spawn",
+        "pty",
+        "ctypes",
+        "eval",
+        "__import__",
+        "importlib",
+    ];
+    let ask = |rule: String| Need::Ask { rule: rule.into(), risk: Risk::High, effects: vec![], always: None };
+    if STARTS.iter().any(|word| code.contains(word)) {
+        let analysis = analyse(&format!("python3 -c {}", quote(code)));
+        let pieces = analysis.parts.iter().flat_map(|part| part.also.clone()).collect();
+        let pieces = Spellings::of_texts(pieces);
+        let subject = Subject::Command(&pieces);
+        if let Some(rule) = policy.rules.denied(request.agent, TOOL, &subject, &policy.roots) {
+            let reason = format!("denied by the rule {}: its code runs such a command", rule.words());
+            return Some(Need::No { rule: rule.words(), reason });
+        }
+        if let Some(rule) = policy.rules.matching(request.agent, TOOL, &subject, &policy.roots).ask {
+            return Some(ask(format!("{}: its code runs such a command", rule.words())));
+        }
+        if let Some(rule) = policy.rules.perhaps_denied(request.agent, TOOL, &subject, &policy.roots) {
+            return Some(ask(perhaps(rule)));
+        }
+    }
+    // The calls that it makes are judged one by one.
+    let own = code.replace("read_file", "");
+    let rule = narrowed_reads(policy, request.agent).filter(|_| code_reads("python3", &own))?;
+    Some(ask(format!("{}: a script could read these files", rule.words())))
 }
 
 /// Whether the words of a command, run in `folder`, only read the workspace, with or without a sandbox.
@@ -316,21 +366,40 @@ pub(crate) fn denied<'a>(
     if !rules.rules().iter().any(|r| r.effect == Effect::Deny) {
         return None;
     }
-    let texts = readings(&policy.roots, analysis, places);
-    rules.denied(agent, tool, &Subject::Command(&texts), &policy.roots)
+    let all = readings(&policy.roots, analysis, places);
+    rules.denied(agent, tool, &Subject::Command(&all), &policy.roots)
 }
 
-/// Each text of a command that deny rules are compared with: the raw text, crude pieces of it, and every spelling of every
+/// The deny rule that perhaps forbids the command: by what an option takes, or by what a program runs that no table knows.
+pub(crate) fn perhaps_denied<'a>(
+    policy: &'a Policy,
+    agent: &str,
+    tool: &str,
+    analysis: &Analysis,
+    places: &[PathBuf],
+) -> Option<&'a Rule> {
+    let rules = &policy.rules;
+    if !rules.rules().iter().any(|r| r.effect == Effect::Deny) {
+        return None;
+    }
+    let all = readings(&policy.roots, analysis, places);
+    rules.perhaps_denied(agent, tool, &Subject::Command(&all), &policy.roots)
+}
+
+/// Each form of a command that deny rules are compared with: the raw text, crude pieces of it, and every spelling of every
 /// part.
-pub(crate) fn readings(roots: &Roots, analysis: &Analysis, places: &[PathBuf]) -> Vec<String> {
-    let mut texts = vec![analysis.raw.trim().to_owned()];
+pub(crate) fn readings(roots: &Roots, analysis: &Analysis, places: &[PathBuf]) -> Spellings {
+    let mut all = Spellings::of_text(analysis.raw.trim());
     // Quotes may hide a separator from the crude look, never the other way round; only what cannot be
     // parsed for certain is looked at crudely, or a quoted text would be taken for a command.
     if analysis.unclear.is_some() {
-        texts.extend(crude_pieces(&analysis.raw));
+        all.extend(Spellings::of_texts(crude_pieces(&analysis.raw)));
     }
-    texts.extend(analysis.parts.iter().flat_map(|p| respell::spellings(p, roots, places)));
-    texts
+    let written = written_out(analysis);
+    for part in analysis.parts.iter().chain(written.iter().flat_map(|written| &written.parts)) {
+        all.extend(respell::spellings(part, roots, places));
+    }
+    all
 }
 
 /// What the rules that name a path say about a command: a refusal, or that it must be asked about.
@@ -367,8 +436,10 @@ pub(crate) fn asked<'a>(
     analysis: &Analysis,
     places: &[PathBuf],
 ) -> Option<&'a Rule> {
-    let raw = vec![analysis.raw.trim().to_owned()];
-    let parts = analysis.parts.iter().map(|p| respell::spellings(p, &policy.roots, places));
+    let raw = Spellings::of_text(analysis.raw.trim());
+    let written = written_out(analysis);
+    let parts = analysis.parts.iter().chain(written.iter().flat_map(|written| &written.parts));
+    let parts = parts.map(|p| respell::spellings(p, &policy.roots, places));
     std::iter::once(raw).chain(parts).find_map(|spellings| {
         policy.rules.matching(agent, tool, &Subject::Command(&spellings), &policy.roots).ask
     })
@@ -381,7 +452,7 @@ fn exactly_allowed<'a>(policy: &'a Policy, request: &Request<'_>, analysis: &Ana
     if analysis.all_redirects().any(Redirect::writes) || !analysis.is_plain() || part.stdin.is_some() {
         return None;
     }
-    let text = [part.text()];
+    let text = Spellings::of_text(part.text());
     policy.rules.rules().iter().find(|r| {
         r.effect == Effect::Allow
             && matches!(r.source, Source::User | Source::Session)
@@ -404,7 +475,11 @@ pub(crate) fn open_parts<'a>(
     // As written, and as its paths lead.
     let allowed = |p: &Part| {
         respell::all(p, &policy.roots, places).into_iter().all(|text| {
-            policy.rules.matching(agent, tool, &Subject::Command(&[text]), &policy.roots).allow.is_some()
+            policy
+                .rules
+                .matching(agent, tool, &Subject::Command(&Spellings::of_text(text)), &policy.roots)
+                .allow
+                .is_some()
         })
     };
     // Beside what a rule allows no variables can be set: nothing may be configured at all.
@@ -436,8 +511,9 @@ pub(crate) fn offer(
         let rule = Rule::parse(Effect::Allow, Source::User, one, &policy.tools);
         rules.push(rule.map_err(|_| "its words are no rule")?);
     }
-    let allowed =
-        |text: String| rules.matching("", TOOL, &Subject::Command(&[text]), &policy.roots).allow.is_some();
+    let allowed = |text: String| {
+        rules.matching("", TOOL, &Subject::Command(&Spellings::of_text(text)), &policy.roots).allow.is_some()
+    };
     let covered = |part: &&Part| respell::all(part, &policy.roots, places).into_iter().all(allowed);
     let leads_elsewhere = "a path in it leads elsewhere than it says";
     open.iter().all(covered).then_some(text).ok_or(leads_elsewhere)
@@ -467,7 +543,7 @@ fn open_writes(policy: &Policy, request: &Request<'_>, analysis: &Analysis, plac
 fn allow_words(policy: &Policy, request: &Request<'_>, analysis: &Analysis) -> String {
     let mut words: Vec<String> = Vec::new();
     for part in &analysis.parts {
-        let text = [part.text()];
+        let text = Spellings::of_text(part.text());
         let said =
             policy.rules.matching(request.agent, request.tool, &Subject::Command(&text), &policy.roots);
         if let Some(rule) = said.allow {

@@ -351,8 +351,20 @@ fn store(policy: &Policy, request: &Request<'_>, access: &Access, path: Option<&
 
 /// A script runs unasked where the sandbox lets it only read; a rule for its tool, and `full`, let it also write in the
 /// workspace. Where a rule denies or asks about reading files it asks, since what it reads by itself is not judged. The calls
-/// that it makes are judged one by one in any case.
+/// that it makes are judged one by one in any case; the commands that its code shows are judged as those of `python3 -c`.
 fn script(policy: &Policy, request: &Request<'_>, code: &str) -> Need {
+    match (script_alone(policy, request, code), command::of_code(policy, request, code)) {
+        (no @ Need::No { .. }, _) | (_, Some(no @ Need::No { .. })) => no,
+        (Need::Ask { rule, risk, mut effects, .. }, Some(Need::Ask { rule: more, .. })) => {
+            effects.extend(Some(more.to_string()).filter(|more| rule.text() != more));
+            Need::Ask { rule, risk, effects, always: None }
+        }
+        (_, Some(ask)) => ask,
+        (alone, None) => alone,
+    }
+}
+
+fn script_alone(policy: &Policy, request: &Request<'_>, code: &str) -> Need {
     let access = Access::Script { code: code.to_owned() };
     let full = (request.profile == Profile::Full).then_some("full mode");
     let always = Some(request.tool.to_owned());
@@ -546,6 +558,9 @@ pub fn always_pattern(policy: &Policy, text: &str) -> Option<String> {
     command::offer(policy, &analysis, &places, &open).ok()
 }
 
+#[cfg(test)]
+#[path = "script_tests.rs"]
+mod script_tests;
 #[cfg(test)]
 #[path = "decide_tests.rs"]
 mod tests;

@@ -9,7 +9,7 @@ use tiller_shell::analyse;
 use super::{Policy, Request, command, folders};
 use crate::paths::Roots;
 use crate::paths::touched::{self, NamedPaths};
-use crate::rules::{PathUse, Rule, Subject, names};
+use crate::rules::{Certainty, PathUse, Rule, Spellings, Subject, names};
 
 /// What a call comes to: commands, paths, addresses.
 #[derive(Clone, Debug)]
@@ -22,9 +22,11 @@ pub struct CallReach {
 
 #[derive(Clone, Debug)]
 enum Reached {
-    /// A command line: each text of it that deny rules are compared with, and the paths that it names.
+    /// A command line: each form of it that deny rules are compared with, and the paths that it names.
+    /// `unclear`: it may run another one that is known only at run time.
     Command {
-        texts: Vec<String>,
+        forms: Box<Spellings>,
+        unclear: bool,
         paths: NamedPaths,
     },
     Path(PathBuf, PathUse),
@@ -61,8 +63,13 @@ fn one(policy: &Policy, request: &Request<'_>, access: &Access) -> Vec<Reached> 
         Access::Run { command, folder, .. } => {
             let analysis = analyse(command);
             let places = folders(&policy.roots, &analysis, Path::new(folder));
-            let texts = command::readings(&policy.roots, &analysis, &places);
-            vec![Reached::Command { texts, paths: touched::reached(&policy.roots, &analysis, &places) }]
+            let forms = Box::new(command::readings(&policy.roots, &analysis, &places));
+            let unclear = analysis.unclear_but_words().is_some();
+            vec![Reached::Command {
+                forms,
+                unclear,
+                paths: touched::reached(&policy.roots, &analysis, &places),
+            }]
         }
         Access::Net { url, host, .. } => {
             vec![Reached::Net { url: url.clone(), host: host.to_ascii_lowercase() }]
@@ -82,17 +89,18 @@ fn one(policy: &Policy, request: &Request<'_>, access: &Access) -> Vec<Reached> 
 }
 
 impl CallReach {
-    /// Whether the rule, which must be one that denies or asks, is about the call. A rule about a path is about a command
-    /// that names the path in the same use.
+    /// Whether the rule, which must be one that denies or asks, is about the call, perhaps at least. A rule about a path is
+    /// about a command that names the path in the same use.
     pub fn meets(&self, rule: &Rule) -> bool {
-        let is_about =
-            |tool: &str, subject: &Subject<'_>| rule.matches(&self.agent, tool, subject, &self.roots);
+        let is_about = |tool: &str, subject: &Subject<'_>| {
+            rule.certainty(&self.agent, tool, subject, &self.roots) > Certainty::No
+        };
         self.reached.iter().any(|reached| match reached {
-            Reached::Command { texts, paths } => {
+            Reached::Command { forms, paths, .. } => {
                 let names_path = |(how, path): &(PathUse, PathBuf)| {
                     rule.narrows_paths(*how) && is_about(how.tool(), &Subject::Path(path, *how))
                 };
-                is_about(&self.tool, &Subject::Command(texts)) || paths.iter().any(names_path)
+                is_about(&self.tool, &Subject::Command(forms)) || paths.iter().any(names_path)
             }
             Reached::Path(path, how) => is_about(&self.tool, &Subject::Path(path, *how)),
             Reached::Net { url, host } => is_about(&self.tool, &Subject::Net { url, host }),
@@ -100,9 +108,15 @@ impl CallReach {
         })
     }
 
+    /// As [`Self::meets`], and for a command of which it is not known what it runs.
+    pub fn may_meet(&self, rule: &Rule) -> bool {
+        let unclear = |reached: &Reached| matches!(reached, Reached::Command { unclear: true, .. });
+        self.meets(rule) || rule.is_for_tool(&self.tool) && self.reached.iter().any(unclear)
+    }
+
     /// Each text of its commands that deny rules are compared with.
     pub fn commands(&self) -> impl Iterator<Item = &str> {
-        self.of_commands().flat_map(|(texts, _)| texts).map(String::as_str)
+        self.of_commands().flat_map(|(forms, _)| &forms.texts).map(String::as_str)
     }
 
     /// The paths that its commands name, absolute, as they are spelled and as their links lead.
@@ -112,9 +126,9 @@ impl CallReach {
         paths.flat_map(both).map(|path| path.to_string_lossy().into_owned()).collect()
     }
 
-    fn of_commands(&self) -> impl Iterator<Item = (&Vec<String>, &NamedPaths)> {
+    fn of_commands(&self) -> impl Iterator<Item = (&Spellings, &NamedPaths)> {
         self.reached.iter().filter_map(|reached| match reached {
-            Reached::Command { texts, paths } => Some((texts, paths)),
+            Reached::Command { forms, paths, .. } => Some((&**forms, paths)),
             _ => None,
         })
     }

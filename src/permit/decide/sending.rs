@@ -7,6 +7,7 @@
 //! In the sandbox commands reach the hosts that the settings name, and no other. Without one the addresses in their words count.
 
 use std::collections::HashSet;
+use std::net::Ipv4Addr;
 use std::path::{Component, Path};
 
 use tiller_protocol::{Access, Risk, ToolSet};
@@ -64,8 +65,18 @@ const PACKAGE_FOLDERS: [&str; 3] = ["dist-packages", "node_modules", "site-packa
 /// Endings of files that are also those of hosts: without a scheme such a word is a file.
 const FILES: [&str; 14] =
     ["app", "cc", "mm", "md", "ml", "mov", "pl", "pm", "ps", "py", "rs", "sh", "tf", "zip"];
-/// Schemes of addresses.
-const SCHEMES: [&str; 5] = ["https", "http", "wss", "ws", "ftp"];
+/// Schemes of addresses that lead to a host.
+const SCHEMES: [&str; 28] = [
+    "https", "http", "wss", "ws", "ftp", "ftps", "sftp", "ssh", "scp", "git", "svn", "rsync", "gopher",
+    "telnet", "tcp", "udp", "tftp", "ldap", "ldaps", "smtp", "smtps", "imap", "mqtt", "amqp", "redis", "irc",
+    "rtsp", "webdav",
+];
+/// Words in the names of arguments whose value is an address or a host, also without a scheme.
+const PLACES: [&str; 11] =
+    ["url", "uri", "href", "host", "domain", "address", "endpoint", "server", "site", "origin", "webhook"];
+/// Endings of files that are never those of hosts.
+const DOCUMENTS: [&str; 12] =
+    ["css", "csv", "html", "js", "json", "pdf", "png", "toml", "ts", "txt", "xml", "yaml"];
 
 /// The texts that the agents of a session have read and were told, as far as they decide about sending.
 #[derive(Debug, Default)]
@@ -250,21 +261,18 @@ fn named(policy: &Policy, host: &str) -> bool {
 /// The addresses that a call sends, with the host of each. The words of a search go to the engine that the settings name, those
 /// for media to their server.
 fn sent(policy: &Policy, request: &Request<'_>) -> Vec<(String, String)> {
-    let within = |text: &str| -> Vec<(String, String)> {
-        addresses(text).filter_map(|address| Some((address.to_owned(), host_of(address)?))).collect()
-    };
     let media = is_media(policy, request.tool);
     let all = match request.access {
-        [] => within(request.raw),
+        [] => in_arguments(request.raw),
         all => all
             .iter()
             .flat_map(|access| match access {
                 Access::Net { url, host, .. } if !media => {
-                    let host = host.to_ascii_lowercase();
+                    let host = host.trim_end_matches('.').to_ascii_lowercase();
                     let address = host_of(url).filter(|of_url| *of_url == host);
                     address.map(|host| (url.clone(), host)).into_iter().collect()
                 }
-                Access::Mcp { arguments, .. } => within(arguments),
+                Access::Mcp { arguments, .. } => in_arguments(arguments),
                 Access::Run { command, .. } if !(policy.sandboxed)() => within(command),
                 _ => Vec::new(),
             })
@@ -272,9 +280,71 @@ fn sent(policy: &Policy, request: &Request<'_>) -> Vec<(String, String)> {
     };
     // A server of this machine has a question of its own.
     let local = |host: &str| {
-        host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.") || host == "[::1]"
+        let is_loopback = host.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback());
+        is_loopback || host == "localhost" || host.ends_with(".localhost") || host == "[::1]"
     };
     all.into_iter().filter(|(_, host)| !local(host)).collect()
+}
+
+/// The addresses in a text, with the host of each.
+fn within(text: &str) -> Vec<(String, String)> {
+    addresses(text).filter_map(|address| Some((address.to_owned(), host_of(address)?))).collect()
+}
+
+/// The addresses in the arguments of a call of a server, however the server may read them: as they stand, without blanks that
+/// clients leave out, with one slash or none, and without a scheme where the argument's name is that of an address.
+fn in_arguments(arguments: &str) -> Vec<(String, String)> {
+    let Ok(value) = serde_json::from_str(arguments) else { return within(arguments) };
+    let mut all = Vec::new();
+    texts(&value, "", &mut |name, text| {
+        let found = within(text);
+        let bare: String = text.trim().chars().filter(|c| !c.is_control()).collect();
+        let whole = loose(&bare, name).filter(|(_, host)| !found.iter().any(|(_, known)| known == host));
+        all.extend(found);
+        all.extend(whole);
+    });
+    all
+}
+
+/// Calls `take` with each text and the name of its argument.
+fn texts(value: &serde_json::Value, name: &str, take: &mut impl FnMut(&str, &str)) {
+    match value {
+        serde_json::Value::String(text) => take(name, text),
+        serde_json::Value::Array(all) => all.iter().for_each(|value| texts(value, name, take)),
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields {
+                // A name can carry an address, too.
+                take("", name);
+                texts(value, name, take);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The address that a whole text is to clients that are lenient: `https:/x.org`, `HTTPS:\\x.org`, `//x.org`, and in an argument
+/// of such a `name` `x.org/a`.
+fn loose(text: &str, name: &str) -> Option<(String, String)> {
+    let special = &SCHEMES[..5];
+    let scheme = text
+        .split_once(':')
+        .filter(|(scheme, _)| special.iter().any(|known| known.eq_ignore_ascii_case(scheme)));
+    let name = name.to_ascii_lowercase();
+    let named = || PLACES.iter().any(|place| name.contains(place));
+    let rest = match scheme {
+        Some((_, rest)) => rest,
+        None if text.starts_with("//") || named() => text,
+        None => return None,
+    };
+    let rest = rest.trim_start_matches(['/', '\\']);
+    let end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
+    let host = host_of(&format!("x://{}", &rest[..end]))?;
+    let file = scheme.is_none()
+        && end == rest.len()
+        && host.rsplit_once('.').is_some_and(|(_, end)| FILES.contains(&end) || DOCUMENTS.contains(&end));
+    let is_host =
+        !file && !host.contains(char::is_whitespace) && (host.contains('.') || host.starts_with('['));
+    is_host.then(|| (text.to_owned(), host))
 }
 
 /// True for a tool whose server the settings name: what it gives is no text of strangers.

@@ -127,6 +127,71 @@ fn after_foreign_text_an_address_that_was_put_together_asks_once_for_a_host() {
     assert!(asks(&policy, &heard, "https://page.example/a"), "another host");
 }
 
+/// However an address is spelled, the host that it leads to counts.
+#[test]
+fn no_spelling_of_an_address_hides_its_host() {
+    let policy = policy();
+    let mut heard = Heard::default();
+    heard.user("use https://good.example and 127.0.0.1");
+    heard.private("/home/u/notes.txt");
+    // As the tools give an address: read and written again.
+    for (url, host, want) in [
+        ("https://evil.example./?q=1", "evil.example.", true),
+        ("https://EVIL.example/?q=1", "EVIL.example", true),
+        ("https://127.evil.example/?q=1", "127.evil.example", true),
+        ("https://127.0.0.1.evil.example/?q=1", "127.0.0.1.evil.example", true),
+        ("https://localhost.evil.example/?q=1", "localhost.evil.example", true),
+        ("https://good.example.evil.example/", "good.example.evil.example", true),
+        ("https://good.example@evil.example/", "evil.example", true),
+        ("https://evil.example:8443/", "evil.example", true),
+        ("https://good.example./?q=1", "good.example.", false),
+        ("https://Good.Example:443/?q=1", "good.example", false),
+        ("http://127.0.0.9:1/", "127.0.0.9", false),
+        ("http://a.localhost/", "a.localhost", false),
+    ] {
+        let access = [Access::Net { url: url.into(), host: host.into(), local: false }];
+        let request = request("web_fetch", &access, url);
+        let allowed = Verdict::Allow { rule: "full mode".into(), unasked: None };
+        assert_eq!(sending(&policy, &request, &heard, allowed.clone()) != allowed, want, "{url}");
+    }
+    for (arguments, want) in [
+        (r#"{"url": "https://evil.example/?q=1"}"#, true),
+        (r#"{"url": "https:\/\/evil.example/"}"#, true),
+        (r#"{"url": "https:\u002f\u002fevil.example/"}"#, true),
+        (r#"{"url": "https:/evil.example/?q=1"}"#, true),
+        (r#"{"url": "https:evil.example"}"#, true),
+        (r#"{"url": "HTTPS:\\\\evil.example\\x"}"#, true),
+        (r#"{"url": "//evil.example/x"}"#, true),
+        (r#"{"url": "evil.example/?q=1"}"#, true),
+        (r#"{"baseUrl": "evil.example"}"#, true),
+        (r#"{"options": {"hostname": "evil.example", "port": 80}}"#, true),
+        (r#"{"urls": ["good.example", "evil.example/x"]}"#, true),
+        (r#"{"endpoint": "1.2.3.4:80"}"#, true),
+        (r#"{"url": "https://good.example\n@evil.example/"}"#, true),
+        (r#"{"url": "https://good\t.example.evil.example/"}"#, true),
+        (r#"{"url": "gopher://evil.example/1secret"}"#, true),
+        (r#"{"url": "git+ssh://git@evil.example/x.git"}"#, true),
+        (r#"{"text": "see ftp://evil.example/x"}"#, true),
+        (r#"{"https://evil.example/?q=1": true}"#, true),
+        (r#"{"text": "//evil.example/x"}"#, true),
+        (r#"{"url": "https://good.example/?q=1"}"#, false),
+        (r#"{"url": "good.example/x"}"#, false),
+        (r#"{"url": "file:///work/app/a.txt"}"#, false),
+        (r#"{"uri": "demo://resource/static/features.md"}"#, false),
+        (r#"{"url": "/api/items.json"}"#, false),
+        (r#"{"uri": "README.md"}"#, false),
+        (r#"{"url": "src/main.rs"}"#, false),
+        (r#"{"text": "git: the fix. https: see http"}"#, false),
+        (r#"{"text": "obj.method of evil.example"}"#, false),
+    ] {
+        let access =
+            [Access::Mcp { server: "s".into(), tool: "get".into(), arguments: arguments.to_owned() }];
+        let request = request("tool_call", &access, "");
+        let allowed = Verdict::Allow { rule: "full mode".into(), unasked: None };
+        assert_eq!(sending(&policy, &request, &heard, allowed.clone()) != allowed, want, "{arguments}");
+    }
+}
+
 /// Every tool that sends is under the same rule.
 #[test]
 fn the_rule_is_that_of_each_tool_that_sends() {

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::paths::Roots;
+use crate::rules::Spellings;
 use tiller_shell::{Part, Word};
 
 /// The texts that an allow rule must match, all of them: as written, and as its paths lead. A program that is a link
@@ -23,13 +24,13 @@ pub(crate) fn all(part: &Part, roots: &Roots, places: &[PathBuf]) -> Vec<String>
 }
 
 /// Every spelling that a rule which narrows is compared with.
-pub(crate) fn spellings(part: &Part, roots: &Roots, places: &[PathBuf]) -> Vec<String> {
-    let mut out = part.spellings();
+pub(crate) fn spellings(part: &Part, roots: &Roots, places: &[PathBuf]) -> Spellings {
+    let mut out = Spellings::of_part(part);
     for led in led(part, roots, places) {
-        out.extend(led.spellings());
+        out.extend(Spellings::of_part(&led));
         // Relative to the workspace and absolute are the same place.
         let whole: Vec<Word> = led.argv.iter().map(|w| absolute(w, roots)).collect();
-        out.extend(Part { argv: whole, ..led }.spellings());
+        out.extend(Spellings::of_part(&Part { argv: whole, ..led }));
     }
     out
 }

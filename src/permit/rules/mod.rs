@@ -4,18 +4,25 @@
 //! what the person said for this session can take back an `ask` (never a `deny`), and only with a
 //! pattern that is at least as specific.
 
+mod argument;
 pub mod denied;
+mod launched;
 pub mod names;
 pub mod pattern;
 pub mod rulefile;
+mod spellings;
+mod unmatched;
+mod words;
 
 use std::path::Path;
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
 use tiller_protocol::{RuleArgument, ToolCatalog};
 
-use crate::paths::{Roots, normal};
+use crate::paths::Roots;
+use crate::rules::argument::Argument;
 use crate::rules::pattern::Pattern;
+pub(crate) use crate::rules::spellings::Spellings;
+pub(crate) use crate::rules::words::Certainty;
 
 /// What a rule says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,19 +91,6 @@ pub struct Rule {
     fault: Option<String>,
 }
 
-/// The part in brackets, as text, as a host and as a path.
-#[derive(Clone, Debug)]
-struct Argument {
-    text: Pattern,
-    host: Option<Pattern>,
-    path: Option<PathGlob>,
-}
-
-#[derive(Clone, Debug)]
-struct PathGlob {
-    text: String,
-}
-
 /// What is done to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PathUse {
@@ -117,7 +111,7 @@ impl PathUse {
 /// What a rule is compared with.
 pub(crate) enum Subject<'a> {
     /// Spellings of one command; an allow rule is compared with the first only.
-    Command(&'a [String]),
+    Command(&'a Spellings),
     Path(&'a Path, PathUse),
     Net {
         url: &'a str,
@@ -148,6 +142,9 @@ impl Rule {
         if !tiller_shell::invisibles(text).is_empty() {
             return Err("the rule contains an invisible character".into());
         }
+        if argument.is_some_and(unmatched::has_another) {
+            return Err(format!("'{text}' holds two rules: write each in a line of its own"));
+        }
         Ok(Self {
             effect,
             source,
@@ -171,42 +168,6 @@ impl Rule {
         match rule.matches_nothing() {
             Some(why) => Err(format!("'{}' can match nothing: {why}", rule.text)),
             None => Ok(rule),
-        }
-    }
-
-    /// Why no call can match it, as far as its argument shows that.
-    fn matches_nothing(&self) -> Option<&'static str> {
-        if self.foreign {
-            let tool = self.tool.text();
-            let bare = !self.strict() && !self.tool.is_wild() && !tool.contains(':');
-            return bare.then_some("name the program too, as in program:claude:WebSearch");
-        }
-        let argument = self.argument.as_ref()?;
-        let text = argument.text.text();
-        let kind = self.tools.get(self.tool.text())?.rule;
-        if kind == RuleArgument::Address {
-            let host = text.strip_prefix("domain:")?;
-            let odd = host.is_empty() || host.contains(['/', ':', ' ']) && !host.starts_with('[');
-            return odd.then_some("`domain:` takes the name of a host alone, such as domain:example.org");
-        }
-        if !kind.is_path() {
-            return None;
-        }
-        let names = || text.trim_matches('/').split('/');
-        if argument.path.is_none() {
-            Some(
-                "it is no pattern of paths, or has too many `**`; `\\[` stands for a bracket, `\\{` for a brace",
-            )
-        } else if text.starts_with("domain:") {
-            Some("a path has no domain")
-        } else if text.starts_with('~') && text.find('/').is_some_and(|at| at > 1) {
-            Some("only `~/`, the home folder, is read at the beginning")
-        } else if names().any(|name| name == "..") {
-            Some("paths are compared without `..`: write the folder that is meant")
-        } else if names().skip(1).any(|name| name == "." || name.is_empty()) {
-            Some("paths are compared without empty names and `.`")
-        } else {
-            None
         }
     }
 
@@ -245,14 +206,13 @@ impl Rule {
 
     /// True when its argument ends with the name of a file, not with a pattern of names.
     pub(crate) fn names_file(&self) -> bool {
-        let path = self.argument.as_ref().and_then(|argument| argument.path.as_ref());
-        let name = path.and_then(|path| path.text.as_str().rsplit('/').next());
+        let name = self.path_text().and_then(|path| path.rsplit('/').next());
         name.is_some_and(|name| !name.is_empty() && !name.contains(['*', '?', '[', '{']))
     }
 
     /// The folder or file that its argument names, as far as it is no pattern.
     pub(crate) fn plain_path(&self) -> Option<&str> {
-        let text = self.argument.as_ref()?.path.as_ref()?.text.as_str();
+        let text = self.path_text()?;
         let plain = text.find(['*', '?', '[', '{']).map_or(text, |at| &text[..at]);
         let plain = if plain.len() == text.len() {
             plain
@@ -265,7 +225,7 @@ impl Rule {
 
     /// Its argument, where that can name paths.
     pub(crate) fn path_text(&self) -> Option<&str> {
-        Some(self.argument.as_ref()?.path.as_ref()?.text.as_str())
+        Some(self.argument.as_ref()?.path.as_ref()?.text())
     }
 
     /// Whether it is for each use of its tool.
@@ -384,105 +344,39 @@ impl Rule {
             && self.is_for_path_tool(how, "")
     }
 
+    /// Whether it is for the call. A rule that denies must be for it for certain; one that asks, also perhaps.
     pub(crate) fn matches(&self, agent: &str, tool: &str, subject: &Subject<'_>, roots: &Roots) -> bool {
+        let least = if self.effect == Effect::Ask { Certainty::Perhaps } else { Certainty::Sure };
+        self.certainty(agent, tool, subject, roots) >= least
+    }
+
+    /// How certain it is that it is for the call.
+    pub(crate) fn certainty(
+        &self,
+        agent: &str,
+        tool: &str,
+        subject: &Subject<'_>,
+        roots: &Roots,
+    ) -> Certainty {
         if !self.is_for(agent) || !self.is_about(tool, subject) {
-            return false;
+            return Certainty::No;
         }
-        let Some(argument) = &self.argument else { return true };
+        let Some(argument) = &self.argument else { return Certainty::Sure };
         let strict = self.strict();
         let text = |p: &Pattern, t: &str| if strict { p.matches_any_case(t) } else { p.matches(t) };
-        match subject {
-            Subject::Command(spellings) if strict => spellings.iter().any(|s| text(&argument.text, s)),
-            Subject::Command(spellings) => spellings.first().is_some_and(|s| argument.text.allows(s)),
+        let is_match = match subject {
+            Subject::Command(spellings) if strict => return argument.restricts(spellings),
+            Subject::Command(spellings) => spellings.texts.first().is_some_and(|s| argument.text.allows(s)),
             Subject::Path(path, _) => argument.path.as_ref().is_some_and(|p| p.matches(path, strict, roots)),
+            Subject::Net { url, host } if strict => argument.restricts_address(url, host),
             Subject::Net { url, host } => match &argument.host {
                 Some(pattern) => text(pattern, host.trim_end_matches('.')),
                 None => text(&argument.text, url),
             },
             Subject::Other(raw) => text(&argument.text, raw),
-        }
-    }
-}
-
-impl Argument {
-    fn new(text: &str) -> Result<Self, String> {
-        let host = text.strip_prefix("domain:").map(Pattern::new).transpose()?;
-        Ok(Self { text: Pattern::new(text)?, host, path: PathGlob::new(text)? })
-    }
-}
-
-impl PathGlob {
-    fn new(text: &str) -> Result<Option<Self>, String> {
-        // Not every text is a pattern of paths; commands need not be.
-        if tiller_protocol::names::pattern_forms(text).is_err() {
-            return Ok(None);
-        }
-        Ok(parsed(text, true).is_some().then(|| Self { text: text.to_owned() }))
-    }
-
-    /// A rule that loosens must hold for the path as spelled and for what it leads to; a rule that
-    /// narrows, for either, at any depth, in any case, and for everything below.
-    fn matches(&self, path: &Path, strict: bool, roots: &Roots) -> bool {
-        let lexical = normal(path);
-        let real = roots.real(&lexical);
-        if strict {
-            [lexical, real].iter().any(|p| self.strict_one(p, roots))
-        } else {
-            [lexical, real].iter().all(|p| self.loose_one(p, roots))
-        }
-    }
-
-    fn loose_one(&self, path: &Path, roots: &Roots) -> bool {
-        let text = match self.text.as_str() {
-            "*" => "**",
-            t => t,
         };
-        self.test(text, path, false, roots)
+        if is_match { Certainty::Sure } else { Certainty::No }
     }
-
-    fn strict_one(&self, path: &Path, roots: &Roots) -> bool {
-        let bare = self.text.trim_end_matches('/').trim_end_matches("/**");
-        let bare = if bare.is_empty() { "/" } else { bare };
-        let below = format!("{}/**", bare.trim_end_matches('/'));
-        let mut forms = vec![self.text.clone(), bare.to_owned(), below.clone()];
-        if !bare.contains('/') {
-            forms.extend([format!("**/{bare}"), format!("**/{below}")]);
-        }
-        if self.text == "*" {
-            forms.push("/**".into());
-        }
-        forms.iter().any(|f| self.test(f, path, true, roots))
-    }
-
-    fn test(&self, text: &str, path: &Path, strict: bool, roots: &Roots) -> bool {
-        let is_match = |text: &str, p: &Path| {
-            // A pattern with too many forms is refused when it is read.
-            let forms = tiller_protocol::names::pattern_forms(text).unwrap_or_default();
-            forms.iter().any(|form| glob(form, strict).is_some_and(|g| g.is_match(p)))
-        };
-        if let Some(rest) = text.strip_prefix("~/") {
-            return roots
-                .home
-                .as_ref()
-                .is_some_and(|h| path.strip_prefix(h).is_ok_and(|p| is_match(rest, p)));
-        }
-        if text.starts_with('/') {
-            return is_match(text, path);
-        }
-        let text = text.strip_prefix("./").unwrap_or(text);
-        let root = roots.real(&roots.workspace);
-        [roots.workspace.as_path(), root.as_path()]
-            .iter()
-            .any(|r| path.strip_prefix(r).is_ok_and(|p| is_match(text, p)))
-    }
-}
-
-fn parsed(text: &str, any_case: bool) -> Option<Glob> {
-    GlobBuilder::new(text).literal_separator(true).case_insensitive(any_case).build().ok()
-}
-
-fn glob(text: &str, any_case: bool) -> Option<GlobMatcher> {
-    parsed(text, any_case).map(|g| g.compile_matcher())
 }
 
 /// All rules in force.
@@ -579,6 +473,19 @@ impl RuleSet {
             })
             .max_by(|a, b| (a.specificity(), a.source, a.text()).cmp(&(b.specificity(), b.source, b.text())));
         said
+    }
+
+    /// The deny rule that is perhaps for the subject, and none for certain.
+    pub(crate) fn perhaps_denied(
+        &self,
+        agent: &str,
+        tool: &str,
+        subject: &Subject<'_>,
+        roots: &Roots,
+    ) -> Option<&Rule> {
+        let denies = self.rules.iter().filter(|r| r.effect == Effect::Deny);
+        let mut perhaps = denies.filter(|r| r.certainty(agent, tool, subject, roots) != Certainty::No);
+        perhaps.next()
     }
 
     /// The deny rule that matches.

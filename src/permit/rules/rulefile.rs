@@ -30,9 +30,9 @@ use serde_saphyr::Spanned;
 use crate::decide::{Human, Policy, Request, decide};
 use crate::paths::{Roots, normal};
 use crate::rules::names;
-use crate::rules::{Effect, PathUse, Rule, RuleSet, Source, Subject};
+use crate::rules::{Certainty, Effect, PathUse, Rule, RuleSet, Source, Spellings, Subject};
 use tiller_protocol::{RuleArgument, ToolCatalog};
-use tiller_shell::{Part, analyse};
+use tiller_shell::analyse;
 
 /// Largest file.
 pub const MAX_BYTES: usize = 256 * 1024;
@@ -137,10 +137,9 @@ pub fn load(text: &str, source: Source, tools: &ToolCatalog) -> Result<RuleFile,
                 Err(text) => {
                     loaded.problems.push(RuleProblem { line, text });
                     if matches!(effect, Effect::Ask | Effect::Deny) {
-                        loaded.rules.extend(
-                            as_meant(effect, source, &long.rule, tools)
-                                .or_else(|| ask_for_tool(source, &long.rule, tools)),
-                        );
+                        let meant = as_meant(effect, source, &long.rule, tools);
+                        let unknown = meant.is_empty().then(|| ask_for_tool(source, &long.rule, tools));
+                        loaded.rules.extend(meant.into_iter().chain(unknown.flatten()));
                     }
                 }
             }
@@ -165,7 +164,7 @@ fn checked(effect: Effect, source: Source, long: &Long, tools: &ToolCatalog) -> 
         }
     }
     for example in &long.matches {
-        if !matches_example(&rule, example, tools) {
+        if !matches_example(&rule, example, Certainty::Perhaps, tools) {
             return Err(format!(
                 "'{}' does not match its own example '{example}': the rule is not used",
                 long.rule
@@ -173,7 +172,7 @@ fn checked(effect: Effect, source: Source, long: &Long, tools: &ToolCatalog) -> 
         }
     }
     for example in &long.not {
-        if matches_example(&rule, example, tools) {
+        if matches_example(&rule, example, Certainty::Sure, tools) {
             return Err(format!(
                 "'{}' matches '{example}', which it must not: the rule is not used",
                 long.rule
@@ -183,18 +182,31 @@ fn checked(effect: Effect, source: Source, long: &Long, tools: &ToolCatalog) -> 
     Ok(rule)
 }
 
-/// A restricting rule whose tool is misspelled holds for the nearest tool until it is corrected.
-fn as_meant(effect: Effect, source: Source, text: &str, tools: &ToolCatalog) -> Option<Rule> {
+/// A restricting rule whose tool is misspelled holds for the nearest tool until it is corrected. None when that can match
+/// nothing either.
+fn as_meant(effect: Effect, source: Source, text: &str, tools: &ToolCatalog) -> Vec<Rule> {
     let text = text.trim();
-    let tool = text.split('(').next().unwrap_or_default();
-    names::check(tool, tools).err()?;
-    let meant = names::nearest(tool, tools)?;
-    Rule::parse(effect, source, &format!("{meant}{}", &text[tool.len()..]), tools).ok()
+    let (tool, argument) = text.split_at(text.find('(').unwrap_or(text.len()));
+    // A sign before the name may turn the meaning round.
+    let is_name = tool.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    let Some(meant) = names::check(tool, tools).err().filter(|_| is_name).and(names::nearest(tool, tools))
+    else {
+        return Vec::new();
+    };
+    let mut all = vec![format!("{meant}{argument}")];
+    // Claude Code reads one `/` at the beginning as the folder of the settings.
+    if let Some(below) = argument.strip_prefix("(/").filter(|below| !below.starts_with('/')) {
+        all.push(format!("{meant}({below}"));
+    }
+    let rules: Result<Vec<Rule>, String> =
+        all.iter().map(|text| Rule::written(effect, source, text, tools)).collect();
+    rules.unwrap_or_default()
 }
 
 /// What replaces a broken `ask` or `deny` rule: the whole tool asks, or every tool when the tool is unknown too.
 fn ask_for_tool(source: Source, text: &str, tools: &ToolCatalog) -> Option<Rule> {
     let tool = text.split('(').next().unwrap_or_default().trim();
+    let tool = names::check(tool, tools).err().and(names::nearest(tool, tools)).unwrap_or(tool);
     Rule::written(Effect::Ask, source, tool, tools).or_else(|_| RuleSet::ask_all(source, tools)).ok()
 }
 
@@ -204,8 +216,8 @@ fn example_roots() -> Roots {
 }
 
 /// What an example stands for, by the tool of its rule: a command line, a path, an address, or the
-/// arguments as text. For a rule about several tools it is a tool's name.
-fn matches_example(rule: &Rule, example: &str, tools: &ToolCatalog) -> bool {
+/// arguments as text. For a rule about several tools it is a tool's name. `least`: how certain it must be of a command.
+fn matches_example(rule: &Rule, example: &str, least: Certainty, tools: &ToolCatalog) -> bool {
     let roots = example_roots();
     let tool = rule.tool_text();
     if rule.tool_is_wild() {
@@ -237,12 +249,13 @@ fn matches_example(rule: &Rule, example: &str, tools: &ToolCatalog) -> bool {
                 let touched = analysis
                     .parts
                     .iter()
-                    .any(|p| rule.matches("main", tool, &Subject::Command(&[p.text()]), &policy.roots));
+                    .map(|part| Spellings::of_text(part.text()))
+                    .any(|text| rule.matches("main", tool, &Subject::Command(&text), &policy.roots));
                 return touched && decide(&policy, &request).strictness() == 0;
             }
-            let mut texts = vec![example.trim().to_owned()];
-            texts.extend(analysis.parts.iter().flat_map(Part::spellings));
-            rule.matches("main", tool, &Subject::Command(&texts), &roots)
+            let mut all = Spellings::of_text(example.trim());
+            analysis.parts.iter().for_each(|part| all.extend(Spellings::of_part(part)));
+            rule.certainty("main", tool, &Subject::Command(&all), &roots) >= least
         }
         Some(argument) if argument.is_path() => {
             let path = roots.workspace.join(

@@ -65,7 +65,7 @@ allow:
     not: [git push]
 deny:
   - rule: terminal(rm -rf*)
-    match: [rm -fr x]
+    match: [rm -r x]
 ");
     let lines: Vec<u64> = loaded.problems.iter().map(|p| p.line).collect();
     assert_eq!(lines, [2, 4, 7]);
@@ -105,7 +105,7 @@ fn the_examples_are_judged_as_the_judge_would() {
     ] {
         let rule = Rule::parse(Effect::Allow, Source::User, rule, &crate::testing::tools()).unwrap();
         assert_eq!(
-            matches_example(&rule, example, &crate::testing::tools()),
+            matches_example(&rule, example, Certainty::Sure, &crate::testing::tools()),
             want,
             "{} / {example}",
             rule.text()
@@ -210,4 +210,111 @@ fn a_deny_rule_is_added_and_taken_out_without_a_trace() {
     assert_eq!(without_deny(allowed, "terminal(a*)", &tools).unwrap(), allowed);
     assert_eq!(with_allow(allowed, "terminal(a*)", &tools).unwrap(), allowed);
     assert!(with_rule("", Effect::Deny, "treminal(x)", &tools).is_err());
+}
+
+/// A rule in the spelling of other programs, or with a slip, is an error and holds as it is meant until it is corrected.
+#[test]
+fn a_rule_that_can_match_nothing_is_an_error_and_holds_as_it_is_meant() {
+    let tools = crate::testing::tools();
+    for (rule, left) in [
+        ("Bash(git push:*)", "yours: deny terminal(git push:*)"),
+        ("Read(//etc/**)", "yours: deny read_file(//etc/**)"),
+        ("MultiEdit(/src/**)", "yours: deny edit_file(/src/**); yours: deny edit_file(src/**)"),
+        ("MultiEdit(/../x)", "yours: ask edit_file"),
+        ("Read(~root/x)", "yours: ask read_file"),
+        ("WebFetch(domain:x.com/)", "yours: ask web_fetch"),
+        ("mcp__github__push", "yours: ask *"),
+        ("mcp:github", "yours: ask *"),
+        ("!terminal(ls*)", "yours: ask terminal"),
+        ("terminal(touch*), read_file(x)", "yours: ask terminal"),
+        ("terminal(\"git push*\")", "yours: ask terminal"),
+        ("terminal('git push')", "yours: ask terminal"),
+        ("read_file(\".env\")", "yours: ask read_file"),
+        ("read_file(!src/**)", "yours: ask read_file"),
+        ("read_file($HOME/.ssh/**)", "yours: ask read_file"),
+        ("read_file(${HOME}/.ssh)", "yours: ask read_file"),
+        ("read_file(src\\secret)", "yours: ask read_file"),
+        ("read_file(src\\**)", "yours: ask read_file"),
+        ("read_file(.\\x)", "yours: ask read_file"),
+        ("read_file(file:///etc/passwd)", "yours: ask read_file"),
+        ("web_fetch(evil.com)", "yours: ask web_fetch"),
+        ("web_fetch(evil.com/*)", "yours: ask web_fetch"),
+        ("web_fetch(Domain:evil.com)", "yours: ask web_fetch"),
+        ("web_fetch(domain:)", "yours: ask web_fetch"),
+    ] {
+        let loaded = load(&format!("deny:\n{}\n", yaml_item(rule)), Source::User, &tools).unwrap();
+        let words: Vec<String> = loaded.rules.iter().map(Rule::words).collect();
+        assert_eq!((loaded.problems.len(), words.join("; ")), (1, left.to_owned()), "{rule}");
+        let allowed = load(&format!("allow:\n{}\n", yaml_item(rule)), Source::User, &tools).unwrap();
+        let name = usize::from(rule.starts_with("terminal('"));
+        assert_eq!((allowed.rules.len(), allowed.problems.len()), (name, 1 - name), "{rule}");
+    }
+    for right in [
+        "read_file(src/\\[id\\]/x)",
+        "read_file(~)",
+        "read_file(a\\*)",
+        "web_fetch(*)",
+        "web_fetch(https://x.org/*)",
+    ] {
+        assert_eq!(one(&format!("deny:\n{}\n", yaml_item(right))).problems, vec![], "{right}");
+    }
+}
+
+/// A rule that denies a path or a host holds for each spelling of it.
+#[test]
+fn a_rule_that_denies_holds_for_each_spelling_of_a_path_or_host() {
+    let tools = crate::testing::tools();
+    let roots = crate::Roots::with_resolve(
+        "/w",
+        Some("/home/u".into()),
+        vec![],
+        std::sync::Arc::new(crate::paths::normal),
+    );
+    for (rule, path, want) in [
+        ("read_file( .env )", "/w/.env", true),
+        ("read_file(.env)", "/w/a/.ENV", true),
+        ("read_file(.env/)", "/w/.env", true),
+        ("read_file(./.env)", "/w/x/../.env", true),
+        ("read_file(//etc/**)", "/etc/passwd", true),
+        ("read_file(/etc)", "/etc/a/b", true),
+        ("read_file(~)", "/home/u/.ssh/id", true),
+        ("read_file(~/.ssh)", "/home/u/.ssh/id", true),
+        ("read_file(app/[id]/page.tsx)", "/w/app/[id]/page.tsx", true),
+        ("read_file(app/[...slug]/**)", "/w/app/[...slug]/x", true),
+        ("read_file(*.pem)", "/w/a/b/x.pem", true),
+        ("read_file(secrets/*)", "/w/secrets/a/b", true),
+        ("read_file(src/**.py)", "/w/src/a/b.py", true),
+        ("read_file(my file.txt)", "/w/my file.txt", true),
+        ("read_file(M\u{fc}ll.txt)", "/w/Mu\u{308}ll.txt", true),
+        ("read_file(a/Mu\u{308}ll/**)", "/w/a/M\u{dc}LL/x", true),
+        ("read_file(M\u{fc}ll.txt)", "/w/Mull.txt", false),
+        ("read_file(secrets)", "/w/secrets2", false),
+        ("read_file(/etc/**)", "/w/etc/x", false),
+    ] {
+        let rule = Rule::written(Effect::Deny, Source::User, rule, &tools).unwrap();
+        let subject = Subject::Path(std::path::Path::new(path), PathUse::Read);
+        assert_eq!(rule.matches("main", "read_file", &subject, &roots), want, "{} {path}", rule.text());
+    }
+    for (rule, url, host, want) in [
+        ("domain:evil.com", "https://evil.com/", "evil.com", true),
+        ("domain:Evil.COM.", "https://evil.com./", "evil.com.", true),
+        ("domain:evil.com", "https://www.evil.com/", "www.evil.com", true),
+        ("domain:*.evil.com", "https://evil.com/", "evil.com", false),
+        ("domain:*.evil.com", "https://a.b.evil.com/", "a.b.evil.com", true),
+        ("domain:.evil.com", "https://a.evil.com/", "a.evil.com", true),
+        ("domain:bücher.example", "https://xn--bcher-kva.example/", "xn--bcher-kva.example", true),
+        ("domain:1.2.3.4", "http://1.2.3.4/", "1.2.3.4", true),
+        ("https://evil.com/*", "https://evil.com./x", "evil.com.", true),
+        ("https://evil.com/*", "http://evil.com/x", "evil.com", true),
+        ("domain:evil.com", "https://notevil.com/", "notevil.com", false),
+        ("domain:evil.com", "https://evil.com.good.org/", "evil.com.good.org", false),
+        ("domain:www.evil.com", "https://evil.com/", "evil.com", false),
+    ] {
+        let rule = Rule::written(Effect::Deny, Source::User, &format!("web_fetch({rule})"), &tools).unwrap();
+        let subject = Subject::Net { url, host };
+        assert_eq!(rule.matches("main", "web_fetch", &subject, &roots), want, "{} {url}", rule.text());
+        let rule = rule.with_effect(Effect::Allow);
+        let wider = host.trim_end_matches('.') != "evil.com" && rule.text().contains("domain:evil.com");
+        assert!(!wider || !rule.matches("main", "web_fetch", &subject, &roots), "{} {url}", rule.text());
+    }
 }

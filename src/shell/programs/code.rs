@@ -87,6 +87,37 @@ pub fn takes_code(base: &str) -> bool {
         || matches!(base, "at" | "batch" | "crontab" | "ssh" | "source" | ".")
 }
 
+/// Whether a program runs what it reads, or gives it to a shell.
+pub(crate) fn reads_code(base: &str) -> bool {
+    takes_code(base) || READERS.contains(&base)
+}
+
+/// Programs besides those of [`takes_code`] that may run commands which they read.
+const READERS: &[&str] = &[
+    "parallel",
+    "sem",
+    "sudo",
+    "doas",
+    "su",
+    "runuser",
+    "sg",
+    "newgrp",
+    "chroot",
+    "unshare",
+    "nsenter",
+    "setpriv",
+    "script",
+    "bwrap",
+    "fakeroot",
+    "proot",
+    "machinectl",
+    "toolbox",
+    "distrobox",
+    "nix-shell",
+    "xe",
+    "rush",
+];
+
 /// Commands that code of another language may run: pieces of the code, of its quoted texts, and of its quoted words
 /// joined (`['rm', 'x']`). For `ask` and `deny` rules only.
 pub(crate) fn code_pieces(code: &str) -> Vec<String> {
@@ -95,7 +126,11 @@ pub(crate) fn code_pieces(code: &str) -> Vec<String> {
     let mut out = crude_pieces(code);
     let quoted: Vec<&str> = code.split(['\'', '"', '`']).skip(1).step_by(2).collect();
     out.extend(quoted.iter().flat_map(|q| crude_pieces(q)));
-    out.extend(crude_pieces(&quoted.join(" ")));
+    // `['rm', 'x']`, also behind other quoted words.
+    let rests = (0..quoted.len().min(WORDS)).map(|from| quoted[from..].iter().take(WORDS));
+    out.extend(
+        rests.map(|rest| rest.copied().collect::<Vec<_>>().join(" ")).flat_map(|text| crude_pieces(&text)),
+    );
     // A command may stand behind words of the language: `system "rm x"`, `1e rm x`, `:!rm x`.
     for line in code.split(['\n', ';']) {
         let words: Vec<String> = line

@@ -8,7 +8,7 @@ use brush_parser::ast;
 
 use super::{MAX_SCRIPTS, Walk};
 use crate::command::{Part, Redirect, Word};
-use crate::programs::{code_pieces, interpreter, is_shell, takes_code};
+use crate::programs::{code_pieces, interpreter, is_shell, reads_code};
 use crate::wrappers::reads_itself;
 
 /// An input.
@@ -147,7 +147,7 @@ impl Walk {
 
     /// What `echo` and `printf` hand to a shell or an interpreter, for deny rules.
     pub(super) fn printed_code(&self, part: &Part) -> Vec<String> {
-        if !takes_code(&part.base()) {
+        if !reads_code(&part.base()) {
             return vec![];
         }
         let mut out = Vec::new();

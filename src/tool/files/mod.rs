@@ -38,7 +38,7 @@ pub use drafts::Drafts;
 pub use edit::EditFile;
 pub use list::ListDir;
 pub use masks::masked_part;
-pub use patch::Patch;
+pub use patch::{Patch, patched};
 pub use read::ReadFile;
 pub use search::Search;
 pub use write::WriteFile;

@@ -382,6 +382,31 @@ fn hooks_are_listed_tested_and_imported() {
     }
 }
 
+/// A guard sees the path under its own name, whatever the model calls it, and one of Claude Code each file of a patch, absolute.
+#[test]
+fn x19_a_guard_of_a_path_sees_each_way_to_name_it() {
+    let patch = "*** Begin Patch\n*** Add File: a.txt\n+x\n*** Add File: .env\n+x\n*** End Patch\n";
+    let server = ScriptServer::start([
+        calls("w1", "write_file", json!({"file_path": ".env", "contents": "x"})),
+        calls("w2", "patch", json!({"input": patch})),
+        calls("w3", "write_file", json!({"file_path": "b.txt", "text": "x"})),
+        says("Done."),
+    ]);
+    let place = Place::anthropic(&server);
+    let theirs = format!("\"file_path\":\"{}\"", place.work.join(".env").display());
+    place.config(&format!(
+        "[[hooks.before-tool-call]]\nmatch = \"write_file\"\n\
+         command = \"\"\"case $(cat) in *'\"path\":\".env\"'*) echo 'not this' >&2; exit 2;; esac\"\"\"\n\
+         [[hooks.before-tool-call]]\nmatch = \"patch\"\nformat = \"claude\"\n\
+         command = \"\"\"case $(cat) in *'{theirs}'*) echo 'not that' >&2; exit 2;; esac\"\"\"\n"
+    ));
+    let out = place.run(&["exec", "--json", "--profile", "full", "go"]);
+    assert!(output(&out.stdout, "w1").contains("not this"), "{out:?}");
+    assert!(output(&out.stdout, "w2").contains("not that"), "{out:?}");
+    assert!(output(&out.stdout, "w3").contains("created b.txt"), "{out:?}");
+    assert!(!place.work.join(".env").exists() && !place.work.join("a.txt").exists());
+}
+
 /// A place with an MCP server `good`, whose tool `echo` repeats its text. `None`: there is no python3.
 fn with_server(server: &ScriptServer, hooks: &str) -> Option<Place> {
     let place = Place::anthropic(server);

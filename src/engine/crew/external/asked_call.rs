@@ -208,7 +208,7 @@ impl DecidedCall for AskedCall {
             "tool": self.reading.tool,
             "program_tool": self.tool.name,
             "target": self.tool.target,
-            "arguments": self.args,
+            "arguments": tiller_tool::aliases::canonical(&self.reading.tool, &self.args),
         });
         Map::from_iter([("call".to_owned(), call)])
     }

@@ -2,6 +2,7 @@
 
 pub(super) mod hunks;
 pub(super) mod parse;
+pub mod patched;
 
 use std::collections::HashSet;
 use tiller_protocol::ToolVerb;

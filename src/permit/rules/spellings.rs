@@ -1,0 +1,58 @@
+//! A command in every form that rules are compared with.
+
+use tiller_shell::Part;
+
+use crate::rules::launched::launched;
+
+/// The forms of a command, or of several that run together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spellings {
+    /// As text. A rule that allows is compared with the first only.
+    pub(crate) texts: Vec<String>,
+    /// As the words of each program.
+    words: Vec<Vec<String>>,
+    /// As words that perhaps run.
+    launched: Vec<Vec<String>>,
+}
+
+impl Spellings {
+    /// One text.
+    pub(crate) fn of_text(text: impl Into<String>) -> Self {
+        Self { texts: vec![text.into()], ..Self::default() }
+    }
+
+    /// Texts that are known by their words only.
+    pub(crate) fn of_texts(texts: Vec<String>) -> Self {
+        let words = texts.iter().map(|text| text.split_whitespace().map(str::to_owned).collect()).collect();
+        Self { texts, words, launched: Vec::new() }
+    }
+
+    /// All forms of a part.
+    pub(crate) fn of_part(part: &Part) -> Self {
+        let mut all = Self::of_texts(part.also.clone());
+        all.texts = part.spellings();
+        // What a loop supplies is compared where it is written out.
+        if part.argv.iter().all(|word| word.each.is_none()) {
+            all.words.push(part.worded());
+        }
+        all.launched = launched(part);
+        all
+    }
+
+    /// Adds those of what runs beside it, or of the same in another spelling.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.texts.extend(other.texts);
+        self.words.extend(other.words);
+        self.launched.extend(other.launched);
+    }
+
+    /// The words of each program that surely runs.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &[String]> {
+        self.words.iter().map(Vec::as_slice)
+    }
+
+    /// The words of what perhaps runs.
+    pub(crate) fn launched(&self) -> impl Iterator<Item = &[String]> {
+        self.launched.iter().map(Vec::as_slice)
+    }
+}
