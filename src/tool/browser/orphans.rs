@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(orphans.next(), Some(begin), "at once");
         orphans.remove(begin);
         assert!(!there("135") && there("136") && there("199"));
-        // A name that leads out of the folder is none of the browser's.
+        // The browser's names lead to no other folder.
         let out = tempfile::NamedTempFile::new_in(folder.path().parent().unwrap()).unwrap();
         orphans.add(&format!("../{}", out.path().file_name().unwrap().to_string_lossy()), begin);
         // With the browser all go, and those that come behind it.

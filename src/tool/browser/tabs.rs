@@ -314,7 +314,7 @@ mod tests {
         // One that is known before it ends, and one without a file.
         other.group.download("b".into(), "b.txt".into(), 10);
         assert!(ends("b", "completed").is_empty() && ends("c", "canceled").is_empty() && !waits());
-        // One that nothing was told of when the tabs of its agent were closed.
+        // One whose result no call reported before the tabs of its agent were closed.
         drop(one);
         assert!(waits());
         tabs.orphans.claim("a");
