@@ -103,12 +103,13 @@ pub struct McpAdd {
     #[arg(long, value_name = "NAME", requires = "client_id")]
     pub client_secret_env: Option<String>,
     #[command(flatten)]
-    pub login: McpLoginArgs,
-    #[command(flatten)]
     pub limits: McpLimits,
     /// Its address, or its program with arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "URL|CMD")]
     pub command: Vec<String>,
+    // The last one: its heading holds for what follows.
+    #[command(flatten)]
+    pub login: McpLoginArgs,
 }
 
 /// How Tiller logs in at an address without a person.

@@ -33,7 +33,7 @@ pub(super) async fn metadata(
 /// The metadata of a server of revision 2025-03-26, which is its own login server and may name itself by a path (`/oauth`) while
 /// its metadata stand at the root. The newer rule, that the name leads to the metadata, keeps one login server from speaking
 /// for another one; here all is of the one host that the person named: the issuer and each address are its own, and it
-/// describes itself as no protected resource of another server. `None`: it is none of these.
+/// describes itself as no protected resource of another server. `None`: something of this does not hold.
 async fn of_one_host(url: &str) -> Option<AuthorizationMetadata> {
     let url = Url::parse(url).ok()?;
     let client = tiller_http::client(&url, ANSWER).ok()?;

@@ -110,7 +110,8 @@ impl Tokens {
             discover::metadata(&manager, &self.url, challenge).await.map_err(|e| of_login(&e))?;
         if !published {
             return Err(
-                "the server does not say which login server gives its tokens: its operator has to".into()
+                "the server does not say which login server gives its tokens: its operator has to publish it"
+                    .into(),
             );
         }
         let issuer = metadata.issuer.clone().unwrap_or_default();

@@ -25,7 +25,7 @@ impl Key {
     /// Reads a key of PEM. Line ends may be written as `\n`, as in variables of CI.
     ///
     /// # Errors
-    /// When it is none of these keys; a sentence without a full stop, without the key.
+    /// When no such key can be read; a sentence without a full stop, without the key.
     pub(super) fn read(pem: &str) -> Result<Self, String> {
         let pem = pem.replace("\\n", "\n");
         let begins = pem.find("-----BEGIN ").map(|at| &pem[at + "-----BEGIN ".len()..]);

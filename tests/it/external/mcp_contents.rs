@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use tiller_testkit::{ScriptServer, Term};
 
 use super::mcp::{entry, place};
-use crate::common::{TIMEOUT, calls, let_deafness_pass, poll, say, says};
+use crate::common::{TIMEOUT, calls, let_deafness_pass, poll, says};
+use crate::screen::{say, type_in};
 
 /// The content of the last message of a request.
 fn content(body: &Value) -> Value {
@@ -133,8 +134,7 @@ fn a_form_of_thirty_values_is_read_and_answered_at_80x24() {
         let place = format!("Value {n} of 2: {label}");
         term.wait(&place, |screen| screen.contains(&place));
         let_deafness_pass();
-        term.keys(answer);
-        term.wait_text(answer);
+        type_in(&mut term, answer);
         term.keys("\r");
     }
     term.wait_text("All given.");
