@@ -5,7 +5,7 @@ use tiller_testkit::{ScriptServer, Term};
 
 use super::mcp::{entry, place};
 use crate::common::{TIMEOUT, calls, let_deafness_pass, poll, says};
-use crate::screen::{say, type_in};
+use crate::screen::{press_until, say, type_in, unfold};
 
 /// The content of the last message of a request.
 fn content(body: &Value) -> Value {
@@ -118,11 +118,10 @@ fn a_form_of_thirty_values_is_read_and_answered_at_80x24() {
     term.wait("the form", |screen| screen.contains("It asks for 30 values"));
     let first = term.screen();
     assert!(first.contains("1. Value number 1") && !first.contains("30. Value number 30"), "{first}");
-    let_deafness_pass();
+    unfold(&mut term);
     let last = |screen: &str| (1..=30).rev().find(|n| screen.contains(&format!("{n}. Value number {n}")));
     while let Some(n @ ..30) = last(&term.screen()) {
-        term.keys("\x1b[6~");
-        term.wait("the rows below", |screen| last(screen) > Some(n));
+        press_until(&mut term, "\x1b[6~", |screen| last(screen) > Some(n));
     }
     term.wait("the last value and the choices", |screen| {
         ["30. Value number 30", "Answer all 30", "Answer the 2 that it needs", "Decline"]
@@ -133,6 +132,7 @@ fn a_form_of_thirty_values_is_read_and_answered_at_80x24() {
     for (n, label, answer) in [(1, "Value number 1", "Ada"), (2, "Value number 30", "Bo")] {
         let place = format!("Value {n} of 2: {label}");
         term.wait(&place, |screen| screen.contains(&place));
+        unfold(&mut term);
         let_deafness_pass();
         type_in(&mut term, answer);
         term.keys("\r");
