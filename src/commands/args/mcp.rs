@@ -12,7 +12,7 @@ pub enum Mcp {
         json: bool,
     },
     /// Add an MCP server to config.toml
-    Add(McpAdd),
+    Add(Box<McpAdd>),
     /// Remove an MCP server from config.toml, and what is kept of it
     Remove {
         /// Name of the server
