@@ -18,7 +18,7 @@ fn a_login_without_a_person_is_added_whole_or_not_at_all() {
     let secret = ["--client-id", "ci", "--client-secret-env", "CI_SECRET"];
     let key = ["--client-id", "ci", "--key-file", "~/ci.pem"];
     let wrong: [(&[&str], &[&str], &str); 10] = [
-        (&["--login", "client"], &[URL], "its login needs a client_id"),
+        (&["--login", "client"], &[URL], "login needs a client_id"),
         (&["--login", "client", "--client-id", "ci"], &[URL], "needs a client_secret, a key or a key_file"),
         (&["--login", "workload"], &[URL], "needs a token or a token_file"),
         (&["--login", "robot"], &[URL], "workload"),
