@@ -326,8 +326,8 @@ fn add(setup: &Setup, add: &McpAdd) -> Result<Exit, Notice> {
 /// Fails where a part of a login is missing, or is of another kind of login. Variables need not be set yet.
 fn complete(name: &str, server: serde_json::Map<String, Value>) -> Result<(), String> {
     let server: McpServer = serde_json::from_value(server.into()).map_err(|e| e.to_string())?;
-    // Some value that an address may have, too.
-    let any = |_: &str| Some("https://variable.invalid".to_owned());
+    // Some value that an address may have, too; files may be named from the home folder.
+    let any = |name: &str| Some(if name == "HOME" { "/home" } else { "https://variable.invalid" }.to_owned());
     ServerSettings::new(name, Origin::User, &server, &any).map(|_| ())
 }
 
