@@ -144,10 +144,10 @@ fn a_long_path_is_cut_in_its_middle_and_stands_whole_in_the_text() {
 fn a_question_is_seen_beside_a_panel_that_fills_the_screen() {
     for (width, height) in [(40, 12), (60, 16), (80, 24), (118, 32)] {
         let mut r = crate::scene::crew(width, height);
-        r.run("alt-3; +; +");
+        r.run("alt-3; +; +; wait 3000");
         asked(&mut r, &ask(&SeqIds::default(), change("write", "src/a.rs", &[], 1)));
         let screen = r.screen();
-        assert!(screen.contains("wants to write") && screen.contains("[n] no"), "{screen}");
+        assert!(screen.contains("▲ main wants to write") && screen.contains("[n] no"), "{screen}");
     }
 }
 
