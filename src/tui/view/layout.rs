@@ -306,7 +306,7 @@ fn narrow(w: &LayoutRequest, class: SizeClass) -> Areas {
     // The composer grows over the conversation only while it has the focus.
     let most = if w.docked { s.height - 2 } else { (s.height / 2).max(1) };
     let composer = match (is_full(w), w.focus == View::Composer) {
-        (true, _) => 0,
+        (true, _) if !w.docked => 0,
         // A dialog has its last row here, too.
         _ if w.docked => w.composer.saturating_add(1).max(3).min(most),
         (_, true) => w.composer.clamp(1, most),
@@ -353,7 +353,7 @@ fn whole(w: &LayoutRequest, class: SizeClass) -> Areas {
     let air = air(s.height);
     let wide = class.wide();
     // A view other than the conversation is shown alone while it has the focus, where there is no room for two.
-    let alone = !wide && (is_full(w) || (w.main != View::Conversation && w.focus == w.main && !w.docked));
+    let alone = !wide && !w.docked && (is_full(w) || (w.main != View::Conversation && w.focus == w.main));
     // A panel that was given the whole screen takes the place of the main view.
     let section = wide && is_full(w) && w.sections.iter().any(|x| x.view == w.focus);
     let main_view = if section { w.focus } else { w.main };

@@ -556,7 +556,7 @@ async fn x17_a_difference_or_an_agent_brings_no_path_that_may_not_be_read() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_names_files_relative_to_the_workspace() {
     let place = Place::new();
-    place.file("src/a.txt", "one\n");
+    place.file("a.txt", "one\n");
     let inside = |path: &str| place.work.join(path).display().to_string();
     let outside = place.work.with_file_name("b.txt").display().to_string();
     let patch = "*** Begin Patch\n*** Add File: p/one.txt\n+1\n*** Add File: p/two.txt\n+2\n*** End Patch";
@@ -567,7 +567,7 @@ async fn a_question_names_files_relative_to_the_workspace() {
         ("write_file", json!({"path": outside, "content": "x\n"}), outside.as_str()),
         ("write_file", json!({"path": tilde, "content": "x\n"}), tilde.as_str()),
         ("patch", json!({"patch": patch}), "p/one.txt\np/two.txt"),
-        ("terminal", json!({"command": "touch src/a.txt"}), "touch src/a.txt"),
+        ("terminal", json!({"command": "touch a.txt"}), "touch a.txt"),
     ] {
         let fake = Fake::new([calls(&[("c1", tool, args)]), says("Done.")]);
         let mut rig = place.start_with(&fake, ask_profile).await;

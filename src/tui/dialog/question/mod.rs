@@ -13,7 +13,7 @@ pub mod clarify;
 pub(crate) mod input_delay;
 pub mod program;
 
-/// Rows that a question leaves to header, conversation and footer.
+/// Rows that a question leaves to header, conversation and footer, where they are not more than three eighths.
 const LEFT: u16 = 9;
 /// Rows of its text that are in sight at least, where it has them.
 const SEEN: u16 = 3;
@@ -26,7 +26,7 @@ pub(crate) fn is_roomy((columns, rows): (u16, u16)) -> bool {
 /// Where a question lies with so many rows of text, and beside them so many `others` that do not scroll: in the composer's
 /// place, with what was said last above it. Text that does not fit scrolls. On small screens it fills the screen.
 pub(crate) fn placed(screen: (u16, u16), text: u16, others: u16) -> Placement {
-    let most = screen.1.saturating_sub(LEFT);
+    let most = screen.1.saturating_sub(LEFT).max(screen.1 / 8 * 5);
     if !is_roomy(screen) || others.saturating_add(text.min(SEEN)) > most {
         return Placement::Full;
     }

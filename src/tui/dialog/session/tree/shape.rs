@@ -186,13 +186,14 @@ impl Shape {
 
     /// Takes in what came later; returns whether it changed anything.
     pub(crate) fn mark(&mut self, marks: &TreeMarks) -> bool {
-        let mut new = false;
+        let mut changed = vec![0; self.files.len()];
         for (seq, files) in &marks.files {
             if let Some(n) = self.by_seq(*seq) {
-                new |= self.files[n] != *files;
-                self.files[n] = *files;
+                changed[n] = *files;
             }
         }
+        let mut new = changed != self.files;
+        self.files = changed;
         for seq in &marks.failed {
             if let Some(n) = self.by_seq(*seq) {
                 new |= !self.failed[n];
