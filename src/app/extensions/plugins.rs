@@ -1,6 +1,6 @@
 //! The plugins of a start: those that are exactly as the user agreed to them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiller_config::PluginPlace;
@@ -170,7 +170,8 @@ pub(crate) fn changed_since(setup: &Setup, store: &Store) -> Vec<Installed> {
 /// Whether its manifest can be read and is the one that the user agreed to.
 pub(crate) fn has_agreed_manifest(plugin: &Installed, store: &Store) -> bool {
     let stored = decision(store, &tiller_plugins::decision_name(&plugin.folder));
-    let now = plugin.files.found.iter().find(|file| file.item.path == tiller_plugins::MANIFEST);
+    let manifest = Path::new(tiller_plugins::MANIFEST);
+    let now = plugin.files.found.iter().find(|file| Path::new(&file.item.path) == manifest);
     let agreed = stored.as_ref().and_then(|stored| stored.items.get(tiller_plugins::MANIFEST));
     plugin.manifest.is_ok() && now.map(|file| &file.item.hash) == agreed
 }

@@ -18,6 +18,9 @@ const FIELDS: [(&str, &str, &str); 3] = [
     ("read_file", "start", "offset"),
 ];
 
+/// The argument there that names the kind of agent.
+const AGENT: &str = concat!("sub", "agent_type");
+
 /// The inputs, one for each call that it comes to there. `home`: the home folder.
 pub(crate) fn inputs(event: HookEvent, ours: &Value, home: Option<&str>) -> Vec<Value> {
     let name = EVENTS.iter().find(|(_, e)| *e == event).map_or("", |(name, _)| name);
@@ -140,7 +143,9 @@ impl Places<'_> {
 fn of_task(task: &Value) -> Value {
     let text = |name: &str| task[name].as_str().unwrap_or_default();
     let prompt = format!("{}\n{}", text("goal"), text("context"));
-    json!({ "description": text("label"), "prompt": prompt.trim(), "subagent_type": text("agent") })
+    let mut input = json!({ "description": text("label"), "prompt": prompt.trim() });
+    input[AGENT] = text("agent").into();
+    input
 }
 
 /// The arguments of our call for those that a hook put in place of the input there.

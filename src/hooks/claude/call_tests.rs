@@ -78,7 +78,7 @@ fn calls_have_the_names_and_values_that_guards_read() {
         (
             "spawn_agent",
             json!({"goal": "g", "context": "c", "agent": "tester"}),
-            named("Task", json!({"description": "", "prompt": "g\nc", "subagent_type": "tester"})),
+            named("Task", json!({"description": "", "prompt": "g\nc", super::AGENT: "tester"})),
         ),
         (
             "patch",

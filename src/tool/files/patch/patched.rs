@@ -1,4 +1,4 @@
-//! A patch as one change for each file, for whoever judges files one by one.
+//! A patch as one change for each file, for guards that judge files one by one.
 
 use super::parse::{Line, Section, parse};
 
