@@ -20,7 +20,8 @@ impl TitleFacts {
         let mut target = content::target(p).filter(|_| !own_rows);
         // The verb says that it changes something.
         if let (Some(target), ToolVerb::Memory) = (&mut target, &p.verb) {
-            target.name = target.name.strip_prefix("changes ").unwrap_or(&target.name).to_owned();
+            let words = std::mem::take(&mut target.name);
+            target.name = words.strip_prefix("changes ").unwrap_or(&words).to_owned();
         }
         Self { target, counts: p.diff.as_deref().and_then(content::counts) }
     }
