@@ -83,13 +83,14 @@ pub(crate) fn asked(term: &mut Term, what: &str) -> String {
     // The words in the title of a folded question may be drawn after the others.
     let heard = poll(TIMEOUT, || {
         unfold(term);
-        let listens = term.looks(listens);
         // A long text is read to its end first.
-        if !listens && term.screen().contains("after reading") {
+        let screen = term.screen();
+        if screen.contains("after reading") || screen.contains("read to the end before approving") {
             crate::common::let_deafness_pass();
             term.keys("\x1b[6~");
+            return None;
         }
-        listens.then_some(())
+        term.looks(listens).then_some(())
     });
     assert!(heard.is_some(), "no buttons that listen:\n{}", term.screen());
     term.screen()
