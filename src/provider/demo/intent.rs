@@ -98,11 +98,14 @@ pub(crate) fn read(prompt: &str) -> Intent {
                 return Intent::Start(bare(command));
             }
         }
-        let tests = ["the tests", "tests", "the test", "all tests"];
-        if tests.contains(&command.to_lowercase().as_str()) {
+        // Words of a sentence are no program.
+        let begin = command.split_whitespace().next().unwrap_or_default().to_lowercase();
+        let begin = begin.trim_end_matches(['.', ',', '!']);
+        let is_prose = matches!(begin, "all" | "every" | "it" | "my" | "our" | "tests" | "the" | "these");
+        if is_prose && low.contains("test") {
             return Intent::Fix;
         }
-        if !command.is_empty() {
+        if !command.is_empty() && !is_prose {
             return Intent::Run(bare(&command));
         }
     }
@@ -262,6 +265,12 @@ mod tests {
             ("fix the failing test", Intent::Fix),
             ("Fix it!", Intent::Fix),
             ("run the tests", Intent::Fix),
+            ("run the tests and fix what fails", Intent::Fix),
+            ("Run all tests.", Intent::Fix),
+            ("run tests", Intent::Fix),
+            ("run my test suite, please", Intent::Fix),
+            ("run the moon", Intent::Unknown),
+            ("run tests/all.sh", Intent::Run(s("tests/all.sh"))),
             ("why does test.sh fail? it is broken", Intent::Fix),
             (include_str!("../../../assets/prompts/init.md"), Intent::Init),
             ("add a pow operation", Intent::Add(s("a pow operation"))),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tiller_protocol::{AgentId, AgentState, AgentView, Ask, AskBody, ProcessRow, StepState, WorkflowView};
+use tiller_protocol::{AgentId, AgentState, AgentView, ProcessRow, StepState, WorkflowView};
 
 use super::group::AgentGroup;
 use super::row::{NAMES, agent_row, flow_row, process_row, sum_row, tool_row};
@@ -134,8 +134,7 @@ impl<'a> AgentTree<'a> {
             let tools = if a.id == shown { tools(model) } else { Vec::new() };
             let mut row = agent_row(model, a, (depth * 2, apart), columns);
             // The row of the call that waits for approval says it.
-            let asks = |k: &Ask| k.agent == a.id && matches!(k.body, AskBody::Permission(_));
-            if tools.iter().any(|t| t.state == ToolState::Waiting) && model.questions.open.iter().any(asks) {
+            if tools.iter().any(|t| t.asked.is_some()) {
                 row.below.0.clear();
             }
             add(rows, row, RowTarget::Agent(a.id.clone()));
