@@ -23,13 +23,13 @@ impl Hub {
     /// The resources that are known, server by server.
     pub fn resources(&self) -> Vec<McpResourceView> {
         let on = self.servers().into_iter().filter(|server| !server.is_disabled());
-        on.flat_map(|server| server.offers.lists().resources).collect()
+        on.flat_map(|server| server.offers.resources()).collect()
     }
 
     /// The prompts that are known, server by server.
     pub fn prompts(&self) -> Vec<McpPromptView> {
         let on = self.servers().into_iter().filter(|server| !server.is_disabled());
-        on.flat_map(|server| server.offers.lists().prompts).collect()
+        on.flat_map(|server| server.offers.prompts()).collect()
     }
 
     /// The content of a resource: one text, cleaned, marked as the server's and cut at [`TEXT`], then pictures. Starts the
@@ -51,7 +51,9 @@ impl Hub {
         if connection.has_skills() {
             // Without its list, a file of a skill could not be told from another resource.
             server.offers.first_reading().await;
-            crate::skills::check(&server.offers.lists().skills, uri, &all)
+            server
+                .offers
+                .check(uri, &all)
                 .map_err(|why| Failure::new(format!("the file of its skill is not used: {why}")))?;
         }
         for (at, content) in all.iter().enumerate() {
@@ -83,7 +85,7 @@ impl Hub {
         let known = |list: Vec<McpPromptView>| {
             list.into_iter().find(|prompt| prompt.name == name || prompt.own == name)
         };
-        let prompt = match known(server.offers.lists().prompts) {
+        let prompt = match known(server.offers.prompts()) {
             Some(prompt) => prompt,
             // It may be new, or the list may not have been read yet.
             None => {

@@ -34,13 +34,13 @@ const ARGUMENTS: usize = 20;
 /// The lists.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Lists {
+struct Lists {
     /// The hash of the settings that they were read with.
     hash: String,
-    pub(crate) resources: Vec<McpResourceView>,
-    pub(crate) prompts: Vec<McpPromptView>,
+    resources: Vec<McpResourceView>,
+    prompts: Vec<McpPromptView>,
     /// Its skills: each is offered as the resource that it is.
-    pub(crate) skills: Vec<Skill>,
+    skills: Vec<Skill>,
 }
 
 /// The lists of one server, and the file that keeps them.
@@ -79,14 +79,28 @@ impl Offers {
         })
     }
 
-    /// The lists as they are known, with the skills among the resources.
-    pub(crate) fn lists(&self) -> Lists {
-        let mut lists = lock(&self.lists).clone();
-        let listed: BTreeSet<&str> = lists.resources.iter().map(|resource| resource.uri.as_str()).collect();
-        let more = lists.skills.iter().filter(|skill| !listed.contains(skill.uri.as_str()));
-        let more: Vec<McpResourceView> = more.map(|skill| skills::view(&self.server, skill)).collect();
-        lists.resources.extend(more);
-        lists
+    /// The resources as they are known, with the skills among them: a skill has the description that its file is compared with,
+    /// not one of the list of resources.
+    pub(crate) fn resources(&self) -> Vec<McpResourceView> {
+        let lists = lock(&self.lists);
+        let named: BTreeSet<&str> = lists.skills.iter().map(|skill| skill.uri.as_str()).collect();
+        let plain = lists.resources.iter().filter(|resource| !named.contains(resource.uri.as_str()));
+        let mut all: Vec<McpResourceView> = plain.cloned().collect();
+        all.extend(lists.skills.iter().map(|skill| skills::view(&self.server, skill)));
+        all
+    }
+
+    /// The prompts as they are known.
+    pub(crate) fn prompts(&self) -> Vec<McpPromptView> {
+        lock(&self.lists).prompts.clone()
+    }
+
+    /// Compares what was read at `uri` with the list of skills.
+    ///
+    /// # Errors
+    /// As [`skills::check`].
+    pub(crate) fn check(&self, uri: &str, contents: &[Value]) -> Result<(), String> {
+        skills::check(&lock(&self.lists).skills, uri, contents)
     }
 
     /// The parts that were left out of them.
@@ -128,8 +142,8 @@ impl Offers {
     /// The prompts as the server lists them now; those that are known where it does not.
     pub(crate) async fn prompts_now(&self, peer: &Peer<RoleClient>) -> Vec<McpPromptView> {
         match tokio::time::timeout(LIST, session::prompts(peer)).await {
-            Ok(Ok((all, _))) => self.prompts(&all, &mut LeftOut::default()),
-            _ => self.lists().prompts,
+            Ok(Ok((all, _))) => self.named_prompts(&all, &mut LeftOut::default()),
+            _ => self.prompts(),
         }
     }
 
@@ -143,7 +157,7 @@ impl Offers {
         } else {
             match answered(session::prompts(peer)).await {
                 Ok((all, notes)) => {
-                    new.prompts = self.prompts(&all, &mut left);
+                    new.prompts = self.named_prompts(&all, &mut left);
                     notes.into_iter().for_each(|note| left.push(note));
                     read = true;
                 }
@@ -155,7 +169,7 @@ impl Offers {
         } else {
             match answered(session::resources(peer)).await {
                 Ok((all, notes)) => {
-                    new.resources = self.resources(&all, &mut left);
+                    new.resources = self.named_resources(&all, &mut left);
                     notes.into_iter().for_each(|note| left.push(note));
                     read = true;
                 }
@@ -192,7 +206,7 @@ impl Offers {
     }
 
     /// The resources that can be named.
-    fn resources(&self, all: &[Value], left: &mut LeftOut) -> Vec<McpResourceView> {
+    fn named_resources(&self, all: &[Value], left: &mut LeftOut) -> Vec<McpResourceView> {
         let read = |(at, resource)| {
             let view = self.resource(resource);
             if view.is_none() {
@@ -223,7 +237,7 @@ impl Offers {
     }
 
     /// The prompts that have a name. An odd name gets a safe one, which can be that of a command.
-    fn prompts(&self, all: &[Value], left: &mut LeftOut) -> Vec<McpPromptView> {
+    fn named_prompts(&self, all: &[Value], left: &mut LeftOut) -> Vec<McpPromptView> {
         let named = || all.iter().filter_map(|prompt| some(prompt, "name"));
         let safe = names::safe(named());
         let mut seen = BTreeSet::new();

@@ -2,6 +2,8 @@
 //! marked as the server's. Tiller loads none by itself, and models do not see the list. No file of one is read before that, and
 //! each that is read is compared with the list: it must be the file that the person chose by its description.
 
+use std::collections::BTreeSet;
+
 use base64::Engine as _;
 use rmcp::model::{Skill, SkillIntegrityError, SkillResource, SkillResources};
 use serde_json::Value;
@@ -12,20 +14,34 @@ use crate::read::parts::{LeftOut, some};
 
 /// Maximum number of files of a skill.
 const FILES: usize = 1000;
+/// Maximum bytes of a list: it is kept, and read again at each start.
+const LIST: usize = 2 << 20;
 
-/// The skills of a list that can be named. What is odd is left out, with words for it.
+/// The skills of a list that can be named, each address once: a file is compared with the skill that was shown for it. What is
+/// odd is left out, with words for it.
 pub(crate) fn read(all: &[Value], left: &mut LeftOut) -> Vec<Skill> {
+    let (mut seen, mut size) = (BTreeSet::new(), 0);
     let read = |(at, value): (usize, &Value)| {
         let skill = serde_json::from_value::<Skill>(value.clone()).ok();
         let skill = skill.filter(|skill| is_uri(&skill.uri) && files(skill).len() <= FILES);
-        if skill.is_none() {
+        let Some(skill) = skill else {
             left.push(format!(
                 "skill {} of {} was left out: it has no address that can be typed, no description, or no list of files",
                 at + 1,
                 all.len()
             ));
+            return None;
+        };
+        size += value.to_string().len();
+        if size > LIST || !seen.insert(skill.uri.clone()) {
+            left.push(format!(
+                "skill {} of {} was left out: an earlier one has its address, or the list is too long",
+                at + 1,
+                all.len()
+            ));
+            return None;
         }
-        skill
+        Some(skill)
     };
     all.iter().enumerate().filter_map(read).collect()
 }
@@ -53,10 +69,16 @@ fn files(skill: &Skill) -> &[SkillResource] {
 /// # Errors
 /// How it differs; a sentence without a full stop, without words of the server.
 pub(crate) fn check(skills: &[Skill], uri: &str, contents: &[Value]) -> Result<(), String> {
-    let folder = |skill: &Skill| skill.uri.strip_suffix("SKILL.md").map(|folder| uri.starts_with(folder));
-    let of = |skill: &&Skill| uri == skill.uri || folder(skill) == Some(true);
+    let own = |skill: &&Skill| skill.uri == uri;
     let named = |skill: &&Skill| files(skill).iter().any(|file| file.uri == uri);
-    let Some(skill) = skills.iter().find(named).or_else(|| skills.iter().find(of)) else { return Ok(()) };
+    let below = |skill: &&Skill| {
+        let folder = skill.uri.strip_suffix("SKILL.md").filter(|folder| folder.ends_with('/'));
+        folder.is_some_and(|folder| uri.starts_with(folder))
+    };
+    // Another skill that names the file does not stand for its own one. Of nested skills, the inner one has the file.
+    let skill = skills.iter().find(own).or_else(|| skills.iter().find(named));
+    let inner = || skills.iter().filter(below).max_by_key(|skill| skill.uri.len());
+    let Some(skill) = skill.or_else(inner) else { return Ok(()) };
     let [content] = contents else {
         return Err(format!("it sent {} parts for one file", contents.len()));
     };
@@ -159,6 +181,33 @@ mod tests {
             let error = check(&listed, uri, &content).unwrap_err();
             assert!(error.contains(why), "{uri}: {error}");
         }
+    }
+
+    #[test]
+    fn no_other_skill_stands_for_the_one_that_was_chosen() {
+        let evil = TEXT.replace("Body.", "Evil!");
+        let file = |uri: &str, text: &str| json!(SkillResource::from_bytes(uri, text.as_bytes()));
+        let other = json!({
+            "uri": "skill://a/SKILL.md", "frontmatter": {"name": "a", "description": "A"},
+            "resources": [file("skill://a/SKILL.md", "x"), file(MAIN, &evil)]
+        });
+        let twin = json!({
+            "uri": MAIN, "frontmatter": {"name": "pdf", "description": "Fills forms: all", "version": 2},
+            "resources": [file(MAIN, &evil)]
+        });
+        let mut left = LeftOut::default();
+        let listed = read(&[other, json!(skill(|_| {})[0]), twin], &mut left);
+        assert_eq!(listed.len(), 2);
+        assert!(left.sentences()[0].contains("skill 3 of 3 was left out: an earlier one"));
+        assert!(check(&listed, MAIN, &text(&evil)).is_err());
+        assert_eq!(check(&listed, MAIN, &text(TEXT)), Ok(()));
+        let inner = skill(|skill| {
+            skill["uri"] = json!("skill://pdf/more/SKILL.md");
+            skill["resources"] = json!("dynamic");
+        });
+        let nested = [skill(|_| {}), inner].concat();
+        assert_eq!(check(&nested, "skill://pdf/more/x.md", &text("x")), Ok(()));
+        assert!(check(&nested, "skill://pdf/x.md", &text("x")).is_err());
     }
 
     #[test]

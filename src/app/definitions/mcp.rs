@@ -129,8 +129,7 @@ fn check(root: &Path, line: &ServerLine, trusted: &[TrustItem]) -> StartCheck {
 }
 
 fn notice(problem: &str) -> Notice {
-    Notice::new(NoticeKind::Config, problem)
-        .hint("This MCP server is left out; `tiller mcp list` shows the others.")
+    Notice::new(NoticeKind::Config, problem).hint("`tiller mcp list` shows the MCP servers that can be used.")
 }
 
 /// The servers of the person's settings, and what is wrong with the others.

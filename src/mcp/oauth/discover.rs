@@ -1,12 +1,16 @@
-//! The metadata of a server's login. The library finds them as the revisions since 2025-06-18 say; here is what servers of
-//! the revision before did.
+//! The metadata of a server's login. The library finds them as the revisions since 2025-06-18 say; here they are compared with
+//! their issuer, and found for servers of the revision before.
 
 use reqwest::Url;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadata};
 
+use crate::read::words::line;
+
 /// Time limit of a request.
 const ANSWER: std::time::Duration = std::time::Duration::from_secs(30);
-/// Maximum bytes of metadata.
+/// Maximum number of requests for one answer.
+const REDIRECTS: usize = 5;
+/// Maximum bytes of an answer.
 const BYTES: usize = 256 << 10;
 
 /// The metadata of a server's login, and whether it publishes them: else they are the addresses that a server of revision
@@ -20,7 +24,8 @@ pub(super) async fn metadata(
     challenge: Option<&str>,
 ) -> Result<(AuthorizationMetadata, bool), AuthError> {
     match manager.resolve_metadata_from_challenge(challenge).await {
-        Ok(found) => Ok((found.metadata, found.source.is_discovered())),
+        Ok(found) if !found.source.is_discovered() => Ok((found.metadata, false)),
+        Ok(found) => Ok((of_their_issuer(url, found.metadata).await?, true)),
         Err(error @ AuthError::AuthorizationServerMismatch { .. }) => {
             let named = challenge.is_some_and(|challenge| challenge.contains("resource_metadata"));
             let own = if named { None } else { of_one_host(url).await };
@@ -37,34 +42,110 @@ pub(super) async fn metadata(
 async fn of_one_host(url: &str) -> Option<AuthorizationMetadata> {
     let url = Url::parse(url).ok()?;
     let client = tiller_http::client(&url, ANSWER).ok()?;
-    let at = |path: &str| {
-        let mut at = url.clone();
-        at.set_query(None);
-        at.set_fragment(None);
-        at.set_path(path);
-        at
-    };
     let own = format!("/.well-known/oauth-protected-resource{}", url.path().trim_end_matches('/'));
     for newer in [own.as_str(), "/.well-known/oauth-protected-resource"] {
         // Only a clear no is one.
-        if client.get(at(newer)).timeout(ANSWER).send().await.ok()?.status().as_u16() != 404 {
+        if client.get(at(&url, newer)).timeout(ANSWER).send().await.ok()?.status().as_u16() != 404 {
             return None;
         }
     }
-    let mut response =
-        client.get(at("/.well-known/oauth-authorization-server")).timeout(ANSWER).send().await.ok()?;
+    let response =
+        client.get(at(&url, "/.well-known/oauth-authorization-server")).timeout(ANSWER).send().await.ok()?;
     if !response.status().is_success() {
         return None;
     }
-    let mut bytes = Vec::new();
-    while let Some(piece) = response.chunk().await.ok()? {
-        bytes.extend_from_slice(&piece);
-        if bytes.len() > BYTES {
-            return None;
-        }
-    }
+    let bytes = body(response).await.ok()??;
     let metadata: AuthorizationMetadata = serde_json::from_slice(&bytes).ok()?;
     is_of_one_host(&url, &metadata).then_some(metadata)
+}
+
+/// The metadata as their issuer publishes them, where not all is of the server itself. The library does not compare the issuer
+/// with the place of metadata at an address such as `https://other.example/.well-known/x`: another server could use its name, and
+/// get what is for it.
+async fn of_their_issuer(
+    url: &str,
+    metadata: AuthorizationMetadata,
+) -> Result<AuthorizationMetadata, AuthError> {
+    if Url::parse(url).is_ok_and(|url| is_of_one_host(&url, &metadata)) {
+        return Ok(metadata);
+    }
+    let issuer = metadata.issuer.unwrap_or_default();
+    of_issuer(&issuer).await.ok_or_else(|| {
+        AuthError::MetadataError(format!(
+            "the login server {} does not describe itself at its own address: nothing was sent",
+            line(&issuer, 200)
+        ))
+    })
+}
+
+/// The metadata that the login server `issuer` publishes about itself.
+async fn of_issuer(issuer: &str) -> Option<AuthorizationMetadata> {
+    let url = Url::parse(issuer).ok()?;
+    let client = tiller_http::client(&url, ANSWER).ok()?;
+    let path = url.path().trim_end_matches('/');
+    for place in [
+        format!("/.well-known/oauth-authorization-server{path}"),
+        format!("/.well-known/openid-configuration{path}"),
+        format!("{path}/.well-known/openid-configuration"),
+        "/.well-known/oauth-authorization-server".to_owned(),
+    ] {
+        let response = get(&client, at(&url, &place)).await?;
+        if !response.status().is_success() {
+            continue;
+        }
+        let bytes = body(response).await.ok()??;
+        if let Ok(metadata) = serde_json::from_slice::<AuthorizationMetadata>(&bytes)
+            && metadata.issuer.as_deref().is_some_and(|named| is_same(named, issuer))
+        {
+            return Some(metadata);
+        }
+    }
+    None
+}
+
+/// The answer at an address, behind redirects within its server. `None`: there is none.
+async fn get(client: &reqwest::Client, mut url: Url) -> Option<reqwest::Response> {
+    for _ in 0..REDIRECTS {
+        let response = client.get(url.clone()).timeout(ANSWER).send().await.ok()?;
+        let to = response.headers().get(reqwest::header::LOCATION);
+        let to = to.and_then(|to| url.join(to.to_str().ok()?).ok());
+        match to.filter(|to| response.status().is_redirection() && to.origin() == url.origin()) {
+            Some(to) => url = to,
+            None => return Some(response),
+        }
+    }
+    None
+}
+
+/// The address of another path at the same server.
+fn at(url: &Url, path: &str) -> Url {
+    let mut at = url.clone();
+    at.set_query(None);
+    at.set_fragment(None);
+    at.set_path(path);
+    at
+}
+
+/// The body of an answer; `None`: it has more than [`BYTES`].
+pub(super) async fn body(mut response: reqwest::Response) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await? {
+        body.extend_from_slice(&piece);
+        if body.len() > BYTES {
+            return Ok(None);
+        }
+    }
+    Ok(Some(body))
+}
+
+/// Issuers are compared letter by letter, but for a slash behind a host.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    let plain = |issuer: &str| {
+        let bare = issuer.strip_suffix('/').unwrap_or(issuer);
+        let host = bare.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
+        if host { bare.to_owned() } else { issuer.to_owned() }
+    };
+    !one.is_empty() && plain(one) == plain(other)
 }
 
 /// True if the issuer and each address are of the server's own origin.

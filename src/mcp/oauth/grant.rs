@@ -15,16 +15,15 @@ use rmcp::transport::auth::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::discover::is_same;
 use super::sign::Key;
 use super::{RIGHTS, TokenFile, discover, wanted_rights};
-use crate::read::words::{line, of_login};
+use crate::read::words::{line, of_http, of_login};
 use crate::settings::{Grant, GrantKind, LoginClient, Proof};
 
 /// Time limits of a connection to a login server, and of its answer.
 const CONNECT: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(30);
-/// Maximum bytes of its answer.
-const BYTES: usize = 256 << 10;
 /// A token is renewed this many seconds before its end, or at half of its life.
 const BEFORE: u64 = 30;
 
@@ -49,15 +48,15 @@ struct Kept {
 }
 
 impl Tokens {
-    /// Those of the server at `url`, in `folder`. Another client, issuer or choice of rights has others.
+    /// Those of the server at `url`, in `folder`. Another client, identity, issuer or choice of rights has others.
     pub(crate) fn new(folder: &Path, url: &str, client: Option<&LoginClient>, grant: &Grant) -> Self {
-        let kind = match &grant.kind {
-            GrantKind::Client(_) => "client",
-            GrantKind::Workload(_) => "workload",
-            GrantKind::Enterprise { issuer, .. } => issuer.as_str(),
+        let (kind, identity) = match &grant.kind {
+            GrantKind::Client(_) => ("client", None),
+            GrantKind::Workload(token) => ("workload", Some(token.identity())),
+            GrantKind::Enterprise { token, issuer, .. } => (issuer.as_str(), Some(token.identity())),
         };
         let id = client.map(|client| &client.id);
-        let mark = serde_json::json!([url, kind, id, grant.issuer, grant.scopes]).to_string();
+        let mark = serde_json::json!([url, kind, id, identity, grant.issuer, grant.scopes]).to_string();
         Self {
             file: TokenFile::new(folder, &mark),
             url: url.to_owned(),
@@ -98,6 +97,12 @@ impl Tokens {
         self.token(None).await.map(|_| ())
     }
 
+    /// Removes the token.
+    pub(crate) fn forget(&self) {
+        // There may be none.
+        let _ = std::fs::remove_file(&self.file.0);
+    }
+
     /// True if a token with more rights may be asked for where the server refuses a call for want of some.
     pub(crate) fn may_widen(&self) -> bool {
         self.grant.scopes.is_empty()
@@ -122,6 +127,7 @@ impl Tokens {
                 line(only, 200)
             ));
         }
+        self.may_have_secrets(&issuer)?;
         let endpoint = self.may_have_secrets(&metadata.token_endpoint)?;
         manager.set_metadata(metadata.clone());
         let scopes = self.scopes(&manager, challenge, before).await;
@@ -243,18 +249,13 @@ impl Tokens {
         let request =
             request.header("content-type", "application/x-www-form-urlencoded").body(body.join("&"));
         let host = line(endpoint.host_str().unwrap_or_default(), 200);
-        let failed = |e: reqwest::Error| {
-            format!("the login server {host} cannot be reached: {}", line(&e.without_url().to_string(), 200))
-        };
-        let mut response = request.send().await.map_err(failed)?;
+        let failed =
+            |e: reqwest::Error| format!("the login server {host} cannot be reached: {}", of_http(&e));
+        let response = request.send().await.map_err(failed)?;
         let status = response.status();
-        let mut answer = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(failed)? {
-            answer.extend_from_slice(&piece);
-            if answer.len() > BYTES {
-                return Err(format!("the answer of the login server {host} is too long"));
-            }
-        }
+        let Some(answer) = discover::body(response).await.map_err(failed)? else {
+            return Err(format!("the answer of the login server {host} is too long"));
+        };
         let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
         if !status.is_success() {
             let said = ["error", "error_description"].iter().filter_map(|name| answer.get(*name)?.as_str());
@@ -383,16 +384,6 @@ fn is_basic(metadata: &AuthorizationMetadata) -> bool {
 fn list<'a>(metadata: &'a AuthorizationMetadata, name: &str) -> Vec<&'a str> {
     let all = metadata.additional_fields.get(name).and_then(Value::as_array);
     all.into_iter().flatten().filter_map(Value::as_str).collect()
-}
-
-/// Issuers are compared letter by letter, but for a slash behind a host.
-fn is_same(one: &str, other: &str) -> bool {
-    let plain = |issuer: &str| {
-        let bare = issuer.strip_suffix('/').unwrap_or(issuer);
-        let host = bare.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
-        if host { bare.to_owned() } else { issuer.to_owned() }
-    };
-    !one.is_empty() && plain(one) == plain(other)
 }
 
 /// A value of a form.

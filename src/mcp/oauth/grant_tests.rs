@@ -16,12 +16,17 @@ use super::sign::testing::{new_key, verifies};
 use crate::hub::{CallResult, Hub, NoResult};
 use crate::testing::hub_with;
 
+/// A login server at which nothing listens.
+const OTHER: &str = "https://127.0.0.1:1";
+
 /// The behaviour of the server, and the requests that it got.
 struct World {
     /// How clients may show their secret.
     methods: &'static str,
     /// The address of its tokens; empty: its own.
     token_endpoint: String,
+    /// The path of the login server that the description of the server names.
+    login: &'static str,
     /// Seconds for which a token holds.
     holds: u64,
     /// Why it gives none.
@@ -45,6 +50,7 @@ impl World {
         Arc::new(Mutex::new(Self {
             methods: "client_secret_basic",
             token_endpoint: String::new(),
+            login: "",
             holds: 3600,
             refuses: None,
             wants: None,
@@ -117,7 +123,13 @@ fn answer(request: &Recorded, world: &Mutex<World>) -> Reply {
     let mut world = lock(world);
     match request.path.as_str() {
         "/.well-known/oauth-protected-resource/mcp" => Reply::status(200).json(&json!({
-            "resource": format!("{base}/mcp"), "authorization_servers": [base], "scopes_supported": ["read"]
+            "resource": format!("{base}/mcp"), "authorization_servers": [format!("{base}{}", world.login)],
+            "scopes_supported": ["read"]
+        })),
+        // The name of another login server, at an address that says nothing about it.
+        "/.well-known/other" => Reply::status(200).json(&json!({
+            "issuer": OTHER, "authorization_endpoint": format!("{base}/authorize"),
+            "token_endpoint": format!("{base}/token")
         })),
         "/.well-known/oauth-authorization-server" => {
             let own = format!("{base}/token");
@@ -352,6 +364,16 @@ async fn secrets_are_not_sent_to_another_login_server_or_over_a_bare_line() {
     own["login"]["issuer"] = json!(format!("{}/", rig.server.url()));
     let right = rig.hub(&own);
     passes(&right).await;
+    // The name alone is not enough: the metadata must be those of the named server.
+    rig.world().login = "/.well-known/other";
+    for (id, issuer) in [("me3", Some(OTHER)), ("me4", None)] {
+        let settings = json!({"client_id": id, "client_secret": "s", "login": {"issuer": issuer}});
+        let other = rig.hub(&settings);
+        let why = fails(&other).await.why;
+        assert!(why.contains("does not describe itself at its own address: nothing was sent"), "{why}");
+        other.end().await;
+    }
+    rig.world().login = "";
     rig.world().token_endpoint = "http://login.example/token".into();
     let bare = rig.hub(&json!({"client_id": "me2", "client_secret": "s", "login": {}}));
     let why = fails(&bare).await.why;

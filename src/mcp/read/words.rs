@@ -131,7 +131,8 @@ fn said(message: &str, code: i32) -> String {
     }
 }
 
-fn of_http(error: &reqwest::Error) -> String {
+/// Why an HTTP request failed, without its address.
+pub(crate) fn of_http(error: &reqwest::Error) -> String {
     let deepest = || {
         let (mut last, mut cause) = (String::new(), error.source());
         while let Some(inner) = cause {

@@ -18,6 +18,7 @@ use tiller_tool::{CommandProfile, ToolCx};
 use crate::connect::{Connection, Environment};
 use crate::hub::ServerRights;
 use crate::known::{ApprovedCommand, Known, KnownFile, KnownTool, ToolChanges, changes, first_line, tokens};
+use crate::oauth::Tokens;
 use crate::offers::Offers;
 use crate::read::names;
 use crate::read::words::line;
@@ -256,7 +257,8 @@ impl Server {
     /// As a client shows it.
     pub fn view(&self) -> McpServerView {
         let unapproved = self.needs_approval();
-        let (lists, left_out) = (self.offers.lists(), self.offers.left_out());
+        let (resources, prompts) = (self.offers.resources().len(), self.offers.prompts().len());
+        let left_out = self.offers.left_out();
         let state = lock(&self.state);
         let alive = state.connection.as_ref().is_some_and(|c| c.is_alive());
         let died = state.connection.as_ref().filter(|c| !c.is_alive());
@@ -301,8 +303,8 @@ impl Server {
                 tools.iter().map(view).collect()
             }),
             tokens: known.as_ref().map_or(0, |tools| tokens(tools)),
-            resources: lists.resources.len(),
-            prompts: lists.prompts.len(),
+            resources,
+            prompts,
             error: match held.len() {
                 0 => failure.as_ref().map(|f| f.why.clone()).unwrap_or_default(),
                 n => held_words(n),
@@ -328,8 +330,7 @@ impl Server {
     /// Its resources and prompts, once they have been read. To be called when it runs.
     pub async fn listed(&self) -> (Vec<McpResourceView>, Vec<McpPromptView>) {
         self.offers.first_reading().await;
-        let lists = self.offers.lists();
-        (lists.resources, lists.prompts)
+        (self.offers.resources(), self.offers.prompts())
     }
 
     /// The differences to what was approved; none where nothing was approved.
@@ -376,9 +377,12 @@ impl Server {
         (state.failure, state.failures, state.failed_at) = (None, 0, None);
     }
 
-    /// Forgets what is kept of it.
+    /// Forgets what is kept of it, the token of a login without a person too.
     pub fn forget(&self) {
         self.file.remove();
+        if let Some(tokens) = self.tokens() {
+            tokens.forget();
+        }
         self.offers.forget();
         lock(&self.state).known = Known::default();
     }
@@ -485,18 +489,26 @@ impl Server {
         Failure { login: true, theirs, ..Failure::new(why) }
     }
 
+    /// The tokens of its login without a person.
+    fn tokens(&self) -> Option<Tokens> {
+        let Transport::Http { url, client, grant: Some(grant), .. } = &self.settings.transport else {
+            return None;
+        };
+        let folder = (self.environment)(&self.settings, ServerRights::Write).state;
+        Some(Tokens::new(&folder, url, client.as_ref(), grant))
+    }
+
     /// Lets the person log in at the server. `show` gets the address of the page to open. A login that needs no person is made
     /// anew, and shows none.
     ///
     /// # Errors
     /// Why there is no login; a sentence without a full stop.
     pub async fn log_in(&self, show: &(dyn Fn(&str) + Send + Sync)) -> Result<(), String> {
-        let Transport::Http { url, client, grant, .. } = &self.settings.transport else {
+        let Transport::Http { url, client, .. } = &self.settings.transport else {
             return Err("it is a program of this machine, which needs no login".into());
         };
-        if let Some(grant) = grant {
-            let folder = (self.environment)(&self.settings, ServerRights::Write).state;
-            crate::oauth::Tokens::new(&folder, url, client.as_ref(), grant).renew().await?;
+        if let Some(tokens) = self.tokens() {
+            tokens.renew().await?;
             self.reset().await;
             return Ok(());
         }

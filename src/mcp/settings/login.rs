@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tiller_config::{McpLogin, McpLoginKind, McpServer, McpTransport};
 
 /// The client that a server's operator made for the user.
@@ -95,6 +97,20 @@ impl Secret {
             (text, _) => Ok(text.to_owned()),
         }
     }
+
+    /// A mark of the identity that a token shows: its file, or its issuer and subject; a token that names none is its own mark.
+    pub(crate) fn identity(&self) -> String {
+        let text = match self {
+            Self::File(path) => return path.display().to_string(),
+            Self::Text(text) => text.trim(),
+        };
+        let claims = text.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
+        let claims = claims.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
+        match claims.filter(|claims| claims.get("sub").is_some()) {
+            Some(claims) => serde_json::json!([claims["iss"], claims["sub"]]).to_string(),
+            None => text.to_owned(),
+        }
+    }
 }
 
 /// One of both ways to name a secret. `Err`: both, in words.
@@ -175,6 +191,11 @@ pub(super) fn grant(
     };
     let issuer = texts(issuer)?;
     issuer.as_deref().map(is_issuer).transpose()?;
+    let url = reqwest::Url::parse(&texts(&server.url)?.unwrap_or_default());
+    if issuer.is_none() && url.is_ok_and(|url| url.scheme() == "http" && !tiller_http::is_loopback(&url)) {
+        return Err("its login needs an issuer, since its address is no https address: the answer could name another login server"
+            .into());
+    }
     if let Some(wrong) =
         scopes.iter().find(|scope| scope.is_empty() || !scope.chars().all(|c| c.is_ascii_graphic()))
     {
@@ -314,6 +335,29 @@ mod tests {
         let error =
             ServerSettings::new("a", Origin::User, &serde_json::from_value(program).unwrap(), &lookup);
         assert!(error.unwrap_err().contains("only a server with a url"));
+    }
+
+    #[test]
+    fn a_bare_line_does_not_choose_the_server_that_gets_the_secrets() {
+        let at = |url: &str, issuer: Option<&str>| {
+            read(json!({"url": url, "login": {"kind": "workload", "token": "t", "issuer": issuer}}))
+        };
+        assert!(at("http://a.example/mcp", None).unwrap_err().contains("needs an issuer"));
+        assert!(at("http://a.example/mcp", Some("https://login.example")).is_ok());
+        assert!(at("http://127.0.0.1:1/mcp", None).is_ok() && at("https://a.example/mcp", None).is_ok());
+    }
+
+    #[test]
+    fn an_identity_is_that_of_a_token_and_not_of_its_time() {
+        let token = |subject: &str, end: u64| {
+            let claims = json!({"iss": "https://idp.example", "sub": subject, "exp": end}).to_string();
+            Secret::Text(format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims))).identity()
+        };
+        assert_eq!(token("ada", 1), token("ada", 2));
+        assert_ne!(token("ada", 1), token("bob", 1));
+        let plain = |text: &str| Secret::Text(text.into()).identity();
+        assert_ne!(plain("a.e30.b"), plain("c.e30.b"));
+        assert_eq!(plain(" x\n"), "x");
     }
 
     /// A login sends secrets of this machine to an address: only the person's own settings may name both.

@@ -70,13 +70,7 @@ pub fn project_servers(
                 continue;
             }
         };
-        if server.login.is_some() {
-            problems.push(format!(
-                ".mcp.json, server '{0}': its login is not used, since it would send secrets of this machine to an address \
-                 of the project; where you want that, put the server into config.toml: `tiller mcp add {0} --login KIND URL`",
-                line(&name, 64)
-            ));
-        }
+        let has_login = server.login.is_some();
         let server = McpServer {
             transport: match server.kind.as_deref() {
                 Some("sse") => Some(McpTransport::Sse),
@@ -93,7 +87,17 @@ pub fn project_servers(
             ..McpServer::default()
         };
         match ServerSettings::new(&name, Origin::Project, &server, lookup) {
-            Ok(settings) => servers.push(settings),
+            Ok(settings) => {
+                // Its name is a plain one here, so that it can stand in a command line.
+                if has_login {
+                    problems.push(format!(
+                        ".mcp.json, server '{0}': its login is not used, since it would send secrets of this machine to an address \
+                         of the project; where you want that, put the server into config.toml: `tiller mcp add {0} --login KIND URL`",
+                        settings.name
+                    ));
+                }
+                servers.push(settings);
+            }
             Err(why) => problems.push(format!(".mcp.json, server '{}': {why}", line(&name, 64))),
         }
     }
