@@ -55,19 +55,19 @@ pub(super) async fn tell(lease: &mut Lease, cx: &ToolCx, last: bool, notes: &mut
     if last {
         lease.stop_downloads().await;
     }
-    let ended: Vec<(String, Download)> = {
+    let ended: Vec<String> = {
         let mut state = lock(&owner.group.state);
         let untold = state.downloads.values().filter(|d| d.stage == Stage::Running && !d.told && !last);
         notes.extend(untold.map(at_work));
         for download in state.downloads.values_mut() {
             download.told = true;
         }
-        let goes_on = |(_, d): &(String, Download)| d.stage == Stage::Running && !last;
-        let (running, ended) = std::mem::take(&mut state.downloads).into_iter().partition(goes_on);
-        state.downloads = running;
-        ended.into_iter().collect()
+        let ended = state.downloads.iter().filter(|(_, d)| last || d.stage != Stage::Running);
+        ended.map(|(id, _)| id.clone()).collect()
     };
-    for (id, download) in ended {
+    for id in ended {
+        // One by one: when the call is stopped, the others stay for the next one.
+        let Some(download) = lock(&owner.group.state).downloads.remove(&id) else { continue };
         let name = quoted(&download.name);
         notes.push(match download.stage {
             Stage::Running | Stage::Cancelled => {

@@ -63,7 +63,7 @@ impl Drop for Expects<'_> {
 }
 
 impl Drop for TabOwner {
-    /// Downloads that no result has told of are no one's.
+    /// Downloads that no result has named have no owner now.
     fn drop(&mut self) {
         for id in lock(&self.group.state).downloads.keys() {
             self.group.orphans.add(id, Instant::now());
@@ -285,6 +285,8 @@ pub(super) async fn follow(mut events: mpsc::Receiver<Event>, tabs: Arc<Tabs>, c
             _ => {}
         }
     }
+    // The connection has ended, perhaps by itself.
+    tabs.orphans.end();
 }
 
 #[cfg(test)]

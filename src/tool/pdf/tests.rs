@@ -285,7 +285,7 @@ fn encrypted_files_say_so_also_without_their_end() {
         (&aes, "", false, true),
         (&attachments, at, true, false),
         (&attachments, "", false, false),
-        // What is left of an encryption that was taken away.
+        // The rest of an encryption that was taken away.
         (&rc4, "", true, false),
         (&rc4, "/Encrypt null", true, false),
     ] {

@@ -258,12 +258,13 @@ fn is_live(head: &TreeHead) -> bool {
 }
 
 /// The row at which each head's node stands: its own, or that of the nearest entry of its turn above it. A message within the
-/// turn has none.
+/// turn has none, but for one before the first turn.
 fn tips(shape: &Shape, at: &HashMap<u32, usize>) -> HashMap<u32, usize> {
     let row_of = |tip: u32| {
         let mut node = Some(tip);
         while let Some(n) = node {
-            if let Some(at) = at.get(&n).filter(|_| !shape.within[n as usize]) {
+            let begins = !shape.within[n as usize] || shape.turn[n as usize] == n;
+            if let Some(at) = at.get(&n).filter(|_| begins) {
                 let same = shape.turn.get(n as usize) == shape.turn.get(tip as usize);
                 return same.then_some(*at);
             }

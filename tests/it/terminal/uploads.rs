@@ -37,7 +37,7 @@ fn browser() -> bool {
     found
 }
 
-/// A server with a form; tells what was sent to it.
+/// A server with a form; the receiver gets each body that was sent to it.
 fn site() -> (u16, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -111,7 +111,7 @@ fn upload(key: &str, given: bool) {
     let mut term = place.term(&[], 118, 32);
     term.wait_text("Type what you want done");
     say(&mut term, "send the report");
-    // What is allowed for the pages of this host is no word about files.
+    // A rule for the pages of this host does not cover files.
     answer(&mut term, "Fetches", "s");
     let question = sentence(&asked(&mut term, "Sends"), "Sends");
     let path = place.work.join("report.txt");

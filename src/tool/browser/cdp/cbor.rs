@@ -9,8 +9,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-/// Depth of values within each other: more than what is read as JSON afterwards.
+use super::MESSAGE_BYTES;
+
+/// Depth of maps and lists within each other: more than what is read as JSON afterwards.
 const DEPTH: usize = 200;
+/// Bytes of a number. One with more digits is written with an exponent.
+const NUMBER: usize = 24;
 /// Fields that nothing reads. They are two thirds of the bytes of a tree of accessibility nodes.
 const UNREAD: [&[u8]; 2] = [b"sources", b"chromeRole"];
 /// Bytes at the begin of a message: the head of its envelope.
@@ -103,7 +107,7 @@ fn head(kind: u8, n: u32, out: &mut Vec<u8>) {
 /// A message, without [`UNREAD`], as JSON.
 ///
 /// # Errors
-/// When it is no such message.
+/// When it is no such message, or larger as JSON than a message may be.
 pub(super) fn decode(message: &[u8]) -> Result<Vec<u8>> {
     let mut reader = Reader { rest: message, out: Vec::with_capacity(message.len() / 2) };
     match reader.value(DEPTH) {
@@ -148,6 +152,9 @@ impl<'a> Reader<'a> {
     /// Writes the next value.
     fn value(&mut self, depth: usize) -> Option<()> {
         let depth = depth.checked_sub(1)?;
+        if self.out.len() > MESSAGE_BYTES {
+            return None;
+        }
         let double = self.rest.first() == Some(&0xfb);
         let (kind, n) = self.head()?;
         match kind {
@@ -168,8 +175,11 @@ impl<'a> Reader<'a> {
             6 => self.tagged(n?, depth),
             _ if double => {
                 let number = f64::from_bits(n?);
-                let text = if number.is_finite() { number.to_string() } else { "null".to_owned() };
-                self.say(&text)
+                match number.to_string() {
+                    _ if !number.is_finite() => self.say("null"),
+                    long if long.len() > NUMBER => self.say(&format!("{number:e}")),
+                    text => self.say(&text),
+                }
             }
             _ => self.say(match n? {
                 20 => "false",
@@ -184,8 +194,16 @@ impl<'a> Reader<'a> {
         if tag == u64::from(ENVELOPE) {
             let (2, length) = self.head()? else { return None };
             let content = self.content(length)?;
+            if depth == 0 {
+                // Still too deep to be read as JSON: the call fails, and the connection goes on.
+                return self.say("null");
+            }
             let after = std::mem::replace(&mut self.rest, content);
-            self.value(depth)?;
+            match self.head()? {
+                (4, n) => self.list(n, depth)?,
+                (5, n) => self.map(n, depth)?,
+                _ => return None,
+            }
             let whole = self.rest.is_empty();
             self.rest = after;
             return whole.then_some(());
@@ -270,6 +288,9 @@ impl<'a> Reader<'a> {
                 b'"' | b'\\' => self.out.extend([b'\\', byte]),
                 _ => self.out.extend(format!("\\u{byte:04x}").bytes()),
             }
+            if self.out.len() > MESSAGE_BYTES {
+                return None;
+            }
             from = at + 1;
         }
         self.out.extend(&text.as_bytes()[from..]);
@@ -345,6 +366,47 @@ mod tests {
                     assert!(serde_json::from_slice::<Value>(&json).is_ok(), "{at} {byte}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_deep_reply_fails_for_its_call_alone() {
+        let reply = |depth: usize| {
+            let mut list: Vec<u8> = vec![0xf6];
+            for _ in 0..depth {
+                let inner = std::mem::take(&mut list);
+                let content = |out: &mut Vec<u8>| {
+                    out.push(0x9f);
+                    out.extend(inner);
+                    Ok(())
+                };
+                envelope(&mut list, content).unwrap();
+            }
+            let mut bytes = Vec::new();
+            let content = |out: &mut Vec<u8>| {
+                out.push(0xbf);
+                out.extend(b"\x62id\x07\x66result");
+                out.extend(list);
+                Ok(())
+            };
+            envelope(&mut bytes, content).unwrap();
+            String::from_utf8(decode(&bytes).unwrap()).unwrap()
+        };
+        let whole = format!("{{\"id\":7,\"result\":{}null{}}}", "[".repeat(120), "]".repeat(120));
+        assert_eq!(reply(120), whole);
+        let deep = reply(1_000);
+        assert!(deep.starts_with("{\"id\":7,"), "the call can be found");
+        assert!(serde_json::from_str::<Value>(&deep).is_err(), "and its result cannot be read");
+    }
+
+    #[test]
+    fn a_number_does_not_grow_many_times_longer() {
+        for number in [f64::MIN_POSITIVE, f64::MAX, -1.5e-300, 5e-324, 0.1, 3e9] {
+            let json = decode(&[&[0xfb][..], &number.to_be_bytes()].concat()).unwrap();
+            let json = String::from_utf8(json).unwrap();
+            assert!(json.len() <= NUMBER, "{json}");
+            assert!(serde_json::from_str::<serde::de::IgnoredAny>(&json).is_ok(), "{json}");
+            assert_eq!(json.parse::<f64>().map(f64::to_bits), Ok(number.to_bits()));
         }
     }
 

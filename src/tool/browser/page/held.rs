@@ -1,4 +1,4 @@
-//! What a call began in a browser and must not leave behind: a pressed button or key, drags that are taken over.
+//! States of a browser that a call begins and must not leave behind: a pressed button or key, drags that are taken over.
 
 use serde_json::Value;
 

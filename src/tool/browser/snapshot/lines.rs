@@ -39,7 +39,7 @@ const LINK: usize = 120;
 pub(super) enum Style {
     /// Each says all of its element, so that it can be read alone.
     Alone,
-    /// What the line around an element says is not repeated, and small items share lines.
+    /// Words of the line around an element are not repeated, and small items share lines.
     Shown,
 }
 
@@ -60,10 +60,11 @@ struct Writer {
 impl Writer {
     /// Writes what is in an element. `usual`: the role that its items need not name.
     fn all(&mut self, nodes: &[Node], depth: usize, usual: Option<&str>) {
+        let only = Only::of(nodes);
         for piece in pieces(nodes) {
             match piece {
                 Piece::Sentence(parts) => self.line(depth, &sentence(&parts)),
-                Piece::Node(node) if says_nothing(node, nodes) => self.all(&node.children, depth, usual),
+                Piece::Node(node) if says_nothing(node, only) => self.all(&node.children, depth, usual),
                 Piece::Node(node) => self.node(node, depth, usual),
             }
         }
@@ -131,14 +132,17 @@ fn rest_of(node: &Node) -> (Vec<String>, &[Node]) {
             words.push(quote(&sign.name, TEXT));
             &[]
         }
-        children => match pieces(children).as_slice() {
-            // An item that is a text with links.
-            [Piece::Sentence(parts)] if node.role == Role::ListItem && node.name.is_empty() => {
-                words.push(sentence(parts));
-                &[]
+        children if node.role == Role::ListItem && node.name.is_empty() => {
+            match pieces(children).as_slice() {
+                // An item that is a text with links.
+                [Piece::Sentence(parts)] => {
+                    words.push(sentence(parts));
+                    &[]
+                }
+                _ => children,
             }
-            _ => children,
-        },
+        }
+        children => children,
     };
     (words, children)
 }
@@ -214,16 +218,32 @@ fn sentence(parts: &[&Node]) -> String {
     format!("\"{text}\"")
 }
 
+/// The elements that are the only ones of their kind in the element around them.
+#[derive(Clone, Copy)]
+struct Only {
+    /// There is one element.
+    element: bool,
+    /// One of them is an article.
+    article: bool,
+}
+
+impl Only {
+    fn of(nodes: &[Node]) -> Self {
+        let articles = nodes.iter().filter(|node| node.role.word() == "article");
+        Self { element: nodes.len() == 1, article: articles.take(2).count() == 1 }
+    }
+}
+
 /// True for an element that says nothing but what is in it: a list that is known by its items or is all of the element around it,
-/// the main part of a page, and its only article. `beside`: the elements beside it, and itself.
-fn says_nothing(node: &Node, beside: &[Node]) -> bool {
+/// the main part of a page, and its only article.
+fn says_nothing(node: &Node, only: Only) -> bool {
     let Role::Other(role) = &node.role else { return false };
     let bare =
         node.reference.is_none() && node.name.is_empty() && node.value.is_none() && node.states.is_empty();
     bare && match role.as_str() {
-        "list" => beside.len() == 1 || node.children.iter().all(|child| child.role == Role::ListItem),
+        "list" => only.element || node.children.iter().all(|child| child.role == Role::ListItem),
         "main" => true,
-        "article" => beside.iter().filter(|other| other.role == node.role).count() == 1,
+        "article" => only.article,
         _ => false,
     }
 }

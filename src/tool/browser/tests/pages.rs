@@ -141,7 +141,7 @@ async fn menus_navigation_and_texts_with_links_are_short_and_can_be_acted_on() {
     ];
     assert_eq!(lines(&page), wanted, "{page}");
     let tab = world.click(&page, &["\"B\""]).await;
-    // What changed names each element in full.
+    // The difference names each element in full.
     assert!(tab.contains("+  e11 tab \"B\" focused") && tab.contains("+ \"B is there\""), "{tab}");
     let datum = world.click(&page, &["chart datum"]).await;
     assert!(datum.contains("link \"chart datum\" focused"), "{datum}");

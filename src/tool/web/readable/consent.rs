@@ -261,7 +261,9 @@ impl Names {
     }
 
     fn has(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| self.0.contains(&format!("-{name}-")))
+        // A page has many elements, and there are many names.
+        let whole = |at: usize, end: usize| self.0[..at].ends_with('-') && self.0[end..].starts_with('-');
+        names.iter().any(|name| self.0.match_indices(name).any(|(at, _)| whole(at, at + name.len())))
     }
 
     /// The name of a program that asks for consent, and of nothing else.
