@@ -70,7 +70,7 @@ pub(crate) fn problems(setup: &Setup) -> Vec<Notice> {
     let agreed = |store| matches!(setup.trust(&store), Status::Trusted | Status::Changed(_));
     let mut bad = Vec::new();
     if setup.open_store().is_ok_and(agreed) {
-        let text = setup.folder_config.text(PROJECT);
+        let text = rules::read_project(setup);
         rules::add(&mut all, text, Source::Project, Path::new(PROJECT), &tools, &mut notices);
         bad = bad_of_folder(&setup.folder_config, &setup.formats.kinds()).0;
     }

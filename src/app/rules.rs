@@ -1,5 +1,6 @@
 //! Permission rules: the person's file, the trusted project's file, flags.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -84,9 +85,11 @@ pub(super) fn permit(
     add(&mut own, read(&user), Source::User, &user, &tools, &mut notices);
     let faults = others();
     policy.rules.add(own.rules().to_vec(), true);
-    let text = setup.folder_config.text(PROJECT);
-    if trusted || counts && text.is_err() {
-        add(&mut policy.rules, text, Source::Project, Path::new(PROJECT), &tools, &mut notices);
+    if trusted || counts {
+        let text = read_project(setup);
+        if trusted || text.is_err() {
+            add(&mut policy.rules, text, Source::Project, Path::new(PROJECT), &tools, &mut notices);
+        }
     }
     for bad in faults.iter().chain(bad) {
         policy.rules.push(bad.rule(&tools)?);
@@ -125,9 +128,32 @@ pub(super) fn permit(
 pub(super) fn read(path: &Path) -> Result<Option<String>, String> {
     let read = tiller_fs::restricting::read_text(path, rulefile::MAX_BYTES as u64)
         .map_err(|why| format!("{} {why}", path.display()))?;
-    match misnamed(path).filter(|_| read.is_none()) {
+    if read.is_none() {
+        check_names(path)?;
+    }
+    Ok(read)
+}
+
+/// The text of the project's file; `None`: there is none.
+///
+/// # Errors
+/// As [`BadFile::why`].
+pub(super) fn read_project(setup: &Setup) -> Result<Option<String>, String> {
+    let text = setup.folder_config.text(PROJECT)?;
+    if text.is_none() {
+        check_names(&setup.project.join(PROJECT))?;
+    }
+    Ok(text)
+}
+
+/// Looks for a file that was meant to be the one at `path`, which is not there.
+///
+/// # Errors
+/// As [`BadFile::why`].
+fn check_names(path: &Path) -> Result<(), String> {
+    match misnamed(path) {
         Some(other) => Err(format!("{} is not read: name it {}", other.display(), path.display())),
-        None => Ok(read),
+        None => Ok(()),
     }
 }
 
@@ -139,8 +165,8 @@ fn misnamed(path: &Path) -> Option<PathBuf> {
     let mut names =
         folder.flatten().map(|entry| entry.file_name()).filter_map(|name| name.into_string().ok());
     let meant = |name: &String| {
-        let right = path.file_name().is_some_and(|right| right.eq_ignore_ascii_case(name));
-        right || NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+        let right = |right: &OsStr| right.eq_ignore_ascii_case(name) && right != OsStr::new(name);
+        path.file_name().is_some_and(right) || NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
     };
     names.find(meant).map(|name| path.with_file_name(name))
 }

@@ -138,7 +138,7 @@ fn output(stdout: &[u8], form: OutputForm) -> Result<Decision, String> {
     Ok(all)
 }
 
-/// Whether a field of this name is meant as a decision, perhaps in the form of another program.
+/// Returns true for the name of a field that is meant as a decision, perhaps in the form of another program.
 fn decides(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.contains("decision")

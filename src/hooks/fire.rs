@@ -172,12 +172,16 @@ fn own_arguments(hook: &Hook, call: &Value, mut said: Decision) -> Result<Decisi
     Ok(said)
 }
 
-/// The decision of two runs for one call. A denial counts before all, then a failure.
+/// The decision of two runs for one call. A denial counts before all, then a failure. With a failure of one, the question of
+/// the other stays.
 fn joined(before: Result<Decision, Failure>, later: Result<Decision, Failure>) -> Result<Decision, Failure> {
     match (before, later) {
         (_, Ok(later)) if later.deny.is_some() => Ok(later),
         (Err(failure), Err(later)) if !failure.asks => Err(later),
-        (Err(failure), _) | (Ok(_), Err(failure)) => Err(failure),
+        (Err(failure), Err(_)) => Err(failure),
+        (Err(failure), Ok(other)) | (Ok(other), Err(failure)) => {
+            Err(Failure { asks: failure.asks || other.ask.is_some(), ..failure })
+        }
         (Ok(mut before), Ok(later)) => {
             before.extend(later);
             Ok(before)

@@ -114,6 +114,17 @@ async fn each_way_to_end_has_its_decision() {
     }
 }
 
+/// Of several runs for one call, a question stays whatever another run ends with.
+#[test]
+fn a_failure_beside_a_question_asks() {
+    let asks = || Ok(Decision { ask: Some("x".into()), ..Decision::default() });
+    let fails = || Err(Failure { why: "y".into(), asks: false });
+    for both in [joined(asks(), fails()), joined(fails(), asks())] {
+        assert!(both.unwrap_err().asks);
+    }
+    assert!(!joined(fails(), Ok(Decision::default())).unwrap_err().asks);
+}
+
 /// Only the hook whose file changed is off: it denies or asks, the others run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_changed_hook_never_passes_a_call() {

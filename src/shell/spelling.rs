@@ -1,5 +1,7 @@
 //! Spellings of a part: one canonical text for `allow`, several more for `ask` and `deny`.
 
+use std::collections::HashSet;
+
 use crate::command::{HOLE, Part, Word};
 use crate::programs::{base_name, changes_programs, is_cosmetic};
 use crate::wrappers::is_wrapper;
@@ -43,8 +45,9 @@ pub(crate) fn canonical(part: &Part) -> String {
 
 pub(crate) fn spellings(part: &Part) -> Vec<String> {
     let mut out = vec![canonical(part)];
+    let mut seen: HashSet<String> = out.iter().cloned().collect();
     let mut add = |text: String| {
-        if !text.is_empty() && !out.contains(&text) {
+        if !text.is_empty() && seen.insert(text.clone()) {
             out.push(text);
         }
     };
@@ -112,6 +115,8 @@ fn without_globals<'a>(rest: &[&'a str]) -> Vec<&'a str> {
 /// Pieces of text between separators, quotes ignored: what deny rules see of a line that no parser
 /// could take. Also without the leading words of wrappers.
 pub fn crude_pieces(text: &str) -> Vec<String> {
+    // Of more leading words only the first and the last are spelled: each spelling has all of the rest.
+    const MOST: usize = 64;
     let mut out = Vec::new();
     for piece in text.split([';', '&', '|', '\n', '(', ')', '`', '{', '}']) {
         let words: Vec<String> = piece
@@ -119,23 +124,23 @@ pub fn crude_pieces(text: &str) -> Vec<String> {
             .map(|w| w.replace(['\'', '"', '\\'], ""))
             .filter(|w| !w.is_empty())
             .collect();
-        let mut from = 0;
-        while from < words.len() {
-            let mut spelled = words[from..].to_vec();
-            out.push(spelled.join(" "));
-            let base = base_name(&spelled[0]);
-            if base != spelled[0] {
-                spelled[0].clone_from(&base);
-                out.push(spelled.join(" "));
-            }
-            let skip = base.contains('=')
+        let is_before = |word: &String| {
+            let base = base_name(word);
+            base.contains('=')
                 || base.starts_with('-')
                 || matches!(base.as_str(), "!" | "do" | "then" | "else" | "if" | "while" | "until" | "$")
-                || is_wrapper(&base);
-            if !skip {
-                break;
+                || is_wrapper(&base)
+        };
+        let before = words.iter().take_while(|word| is_before(word)).count();
+        let starts = words.iter().enumerate().take(before + 1);
+        for (from, first) in starts.filter(|(from, _)| *from < MOST / 2 || from + MOST / 2 > before) {
+            let mut spelled = words[from..].to_vec();
+            out.push(spelled.join(" "));
+            let base = base_name(first);
+            if base != *first {
+                spelled[0] = base;
+                out.push(spelled.join(" "));
             }
-            from += 1;
         }
     }
     out

@@ -167,7 +167,7 @@ pub(crate) fn changed_since(setup: &Setup, store: &Store) -> Vec<Installed> {
     all
 }
 
-/// Whether its manifest can be read and is the one that the user agreed to.
+/// Returns true if its manifest can be read and is the one that the user agreed to.
 pub(crate) fn has_agreed_manifest(plugin: &Installed, store: &Store) -> bool {
     let stored = decision(store, &tiller_plugins::decision_name(&plugin.folder));
     let manifest = Path::new(tiller_plugins::MANIFEST);

@@ -258,7 +258,7 @@ impl Permit {
         })
     }
 
-    /// Whether a deny rule of this text would be for the call, perhaps at least: with a hook's `match`, whether the hook runs.
+    /// Returns true if a deny rule of this text is for the call, perhaps at least: a hook with this `match` runs then.
     pub(crate) fn is_for(&self, question: &Question<'_>, rule: &Rule) -> bool {
         // In a mode that only looks, everything else is denied by the mode.
         let question = Question { profile: Profile::Full, ..*question };

@@ -183,7 +183,7 @@ pub(crate) fn taken_back(call: &Value, theirs: &Value) -> Result<Value, String> 
     }
 }
 
-/// What output in the form of Claude Code decides.
+/// The decision in an output in the form of Claude Code.
 pub(crate) fn decision(fields: &Map<String, Value>) -> Result<Decision, String> {
     let own = Map::new();
     let specific = match fields.get("hookSpecificOutput") {

@@ -90,7 +90,7 @@ impl Matched {
     }
 
     fn of_pattern(matcher: &str, pattern: &Regex) -> Self {
-        // What fits a name that no one has fits every tool.
+        // A pattern that fits a made-up name fits every tool.
         if pattern.is_match("Qq7zZ") {
             return Self::all(None);
         }
@@ -99,11 +99,10 @@ impl Matched {
             .extend(tools_of(|name| pattern.is_match(name)).into_iter().map(|tool| Some(tool.to_owned())));
         if pattern.is_match("mcp__qq7zz__qq7zz") {
             all.rules.push(Some("mcp:*:*".into()));
-        } else if matcher.to_ascii_lowercase().contains("mcp") {
+        } else if is_of_servers(matcher) {
             let parts = matcher.split('|').map(|part| part.trim_matches(['^', '$', '(', ')', ' ']));
-            let (servers, others): (Vec<&str>, Vec<&str>) = parts
-                .filter(|part| part.to_ascii_lowercase().contains("mcp"))
-                .partition(|p| p.starts_with(MCP));
+            let (servers, others): (Vec<&str>, Vec<&str>) =
+                parts.filter(|part| is_of_servers(part)).partition(|p| p.starts_with(MCP));
             all.rules.extend(servers.into_iter().map(|part| Some(mcp(part))));
             if !others.is_empty() {
                 all.rules.push(Some("mcp:*:*".into()));
@@ -126,6 +125,11 @@ impl Matched {
 fn tools_of(is_name: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let all = aliases::all().iter().chain(MORE);
     all.filter(|(name, _)| is_name(name)).flat_map(|(_, tools)| tools.iter().copied()).collect()
+}
+
+/// Returns true for a pattern of which a part may be about tools of servers: no other name has `__`.
+fn is_of_servers(pattern: &str) -> bool {
+    pattern.to_ascii_lowercase().contains("mcp") || pattern.contains("__")
 }
 
 /// The rule for `mcp__SERVER__TOOL`, `mcp__SERVER` or a pattern of one: what is no name stands for all.
@@ -191,6 +195,7 @@ mod tests {
             ("mcp__github__.*|Write", "mcp:github:* patch todo_write write_file", false),
             ("mcp__my-server__(get|put)_.*", "mcp:my-server:*", false),
             ("(my)?mcp__x__.*", "mcp:*:*", true),
+            ("Write|github__.*", "mcp:*:* patch todo_write write_file", true),
             ("ExitPlanMode", "", false),
             ("Unheard", "ALL", true),
             ("Unheard.*", "ALL", true),

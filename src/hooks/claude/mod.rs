@@ -34,7 +34,7 @@ const EVENTS: &[(&str, HookEvent)] = &[
 /// Files of Claude Code in a folder that can hold hooks.
 pub const FILES: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
-/// What can be taken over from a settings file.
+/// The hooks of a settings file, and those parts of it that have no counterpart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     pub hooks: Hooks,
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(crate::file::read(&text).unwrap(), all.hooks, "{text}");
     }
 
-    /// What has not the form of a settings file there is named, not dropped.
+    /// A part that has not the form of a settings file there is named, not dropped.
     #[test]
     fn a_wrong_form_is_named() {
         let hook = json!({"type": "command", "command": "x"});

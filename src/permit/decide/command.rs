@@ -10,10 +10,10 @@ use crate::paths::touched::{self, PathMatch};
 use crate::read_only::{
     Requirement, RunContext, inside, loops_inside, part_requirements, requirements, written_out,
 };
-use crate::rules::{Effect, PathUse, Rule, RuleSet, Source, Spellings, Subject};
+use crate::rules::{Certainty, Effect, PathUse, Rule, RuleSet, Source, Spellings, Subject};
 use crate::surroundings::ShellState;
 use crate::{danger, decide::always, decide::describe, paths::respell};
-use tiller_shell::{Analysis, Part, Redirect, Role, analyse, code_reads, crude_pieces, quote};
+use tiller_shell::{Analysis, Part, Redirect, Role, analyse, code_pieces, code_reads, crude_pieces};
 
 /// The rule that allows a read-only command, in words.
 pub(crate) const LOOKS: &str = "built in: read-only command";
@@ -48,7 +48,8 @@ fn by_words(
     if let Some(reason) = policy.protected.check_command(&policy.roots, &analysis, folder) {
         return Need::No { rule: "protected name".into(), reason };
     }
-    if let Some(rule) = denied(policy, request.agent, request.tool, &analysis, &places) {
+    let denying = denying(policy, request.agent, request.tool, &analysis, &places);
+    if let Some((rule, Certainty::Sure)) = denying {
         return Need::No { rule: rule.words(), reason: format!("denied by the rule {}", rule.words()) };
     }
     let (no, by_path) = by_path(policy, request.agent, &analysis, &places);
@@ -89,7 +90,7 @@ fn by_words(
     if let Some(rule) = asked(policy, request.agent, request.tool, &analysis, &places) {
         return ask(rule.words().into(), None);
     }
-    if let Some(rule) = perhaps_denied(policy, request.agent, request.tool, &analysis, &places) {
+    if let Some((rule, _)) = denying {
         return ask(perhaps(rule).into(), None);
     }
     if let Some(rule) = by_path {
@@ -166,7 +167,7 @@ fn by_words(
 }
 
 /// Why a command asks that a deny rule perhaps forbids.
-fn perhaps(rule: &Rule) -> String {
+pub(crate) fn perhaps(rule: &Rule) -> String {
     format!("not certain: the command may be one that the rule {} forbids", rule.words())
 }
 
@@ -218,8 +219,7 @@ fn clear_when_written_out(
     let places = &folders(&policy.roots, analysis, folder);
     written_out(analysis).is_none_or(|written| {
         policy.protected.check_command(&policy.roots, &written, folder).is_none()
-            && denied(policy, request.agent, request.tool, &written, places).is_none()
-            && perhaps_denied(policy, request.agent, request.tool, &written, places).is_none()
+            && denying(policy, request.agent, request.tool, &written, places).is_none()
             && asked(policy, request.agent, request.tool, &written, places).is_none()
             && matches!(by_path(policy, request.agent, &written, places), (None, None))
             && danger::dangers(&written, &policy.roots, places, false).is_empty()
@@ -255,7 +255,8 @@ pub(crate) fn suspected(policy: &Policy, request: &Request<'_>, text: &str, fold
     let analysis = analyse(text);
     let places = folders(&policy.roots, &analysis, folder);
     // Of words that are no command a protected name is no more than a name.
-    if let Some(rule) = denied(policy, request.agent, "terminal", &analysis, &places) {
+    let denying = denying(policy, request.agent, "terminal", &analysis, &places);
+    if let Some((rule, Certainty::Sure)) = denying {
         return Some(Need::No {
             rule: rule.words(),
             reason: format!("the rule {} forbids it", rule.words()),
@@ -265,8 +266,8 @@ pub(crate) fn suspected(policy: &Policy, request: &Request<'_>, text: &str, fold
         return Some(no);
     }
     let dangers = danger::dangers(&analysis, &policy.roots, &places, false);
-    let rule = match perhaps_denied(policy, request.agent, "terminal", &analysis, &places) {
-        Some(rule) => perhaps(rule),
+    let rule = match denying {
+        Some((rule, _)) => perhaps(rule),
         None if dangers.is_empty() => return None,
         None => format!("dangerous: {}", dangers.join("; ")),
     };
@@ -274,13 +275,18 @@ pub(crate) fn suspected(policy: &Policy, request: &Request<'_>, text: &str, fold
     Some(Need::Ask { rule: rule.into(), risk, effects, always: None })
 }
 
-/// What the rules about commands, and about reading files, say of a script that may start programs or open files by itself.
+/// The verdict of the rules about commands, and about reading files, on a script that may start programs or open files by
+/// itself.
 pub(crate) fn of_code(policy: &Policy, request: &Request<'_>, code: &str) -> Option<Need> {
     const TOOL: &str = "terminal";
-    const STARTS: [&str; 11] = [
+    const STARTS: [&str; 15] = [
         "subprocess",
         "import os",
+        "from os",
         "os.",
+        "posix",
+        "system(",
+        ".system",
         "popen",
         "exec",
         "spawn",
@@ -292,18 +298,17 @@ pub(crate) fn of_code(policy: &Policy, request: &Request<'_>, code: &str) -> Opt
     ];
     let ask = |rule: String| Need::Ask { rule: rule.into(), risk: Risk::High, effects: vec![], always: None };
     if STARTS.iter().any(|word| code.contains(word)) {
-        let analysis = analyse(&format!("python3 -c {}", quote(code)));
-        let pieces = analysis.parts.iter().flat_map(|part| part.also.clone()).collect();
-        let pieces = Spellings::of_texts(pieces);
+        let pieces = Spellings::of_texts(code_pieces(code));
         let subject = Subject::Command(&pieces);
-        if let Some(rule) = policy.rules.denied(request.agent, TOOL, &subject, &policy.roots) {
+        let denying = policy.rules.denying(request.agent, TOOL, &subject, &policy.roots);
+        if let Some((rule, Certainty::Sure)) = denying {
             let reason = format!("denied by the rule {}: its code runs such a command", rule.words());
             return Some(Need::No { rule: rule.words(), reason });
         }
-        if let Some(rule) = policy.rules.matching(request.agent, TOOL, &subject, &policy.roots).ask {
+        if let Some(rule) = policy.rules.asked(request.agent, TOOL, &subject, &policy.roots) {
             return Some(ask(format!("{}: its code runs such a command", rule.words())));
         }
-        if let Some(rule) = policy.rules.perhaps_denied(request.agent, TOOL, &subject, &policy.roots) {
+        if let Some((rule, _)) = denying {
             return Some(ask(perhaps(rule)));
         }
     }
@@ -353,37 +358,25 @@ pub(crate) fn outside(
     (words != LOOKS).then(|| words.replace(": allow ", ": outside "))
 }
 
-/// The deny rule that the command meets: on the raw text, on crude pieces of it, and on every spelling
-/// of every part.
-pub(crate) fn denied<'a>(
+/// The deny rule that the command meets, on the raw text, on crude pieces of it, and on every spelling of every part; or one
+/// that perhaps forbids it, by what an option takes, or by what a program runs that no table knows.
+pub(crate) fn denying<'a>(
     policy: &'a Policy,
     agent: &str,
     tool: &str,
     analysis: &Analysis,
     places: &[PathBuf],
-) -> Option<&'a Rule> {
-    let rules = &policy.rules;
-    if !rules.rules().iter().any(|r| r.effect == Effect::Deny) {
+) -> Option<(&'a Rule, Certainty)> {
+    if !is_any_for(policy, Effect::Deny, agent, tool) {
         return None;
     }
     let all = readings(&policy.roots, analysis, places);
-    rules.denied(agent, tool, &Subject::Command(&all), &policy.roots)
+    policy.rules.denying(agent, tool, &Subject::Command(&all), &policy.roots)
 }
 
-/// The deny rule that perhaps forbids the command: by what an option takes, or by what a program runs that no table knows.
-pub(crate) fn perhaps_denied<'a>(
-    policy: &'a Policy,
-    agent: &str,
-    tool: &str,
-    analysis: &Analysis,
-    places: &[PathBuf],
-) -> Option<&'a Rule> {
-    let rules = &policy.rules;
-    if !rules.rules().iter().any(|r| r.effect == Effect::Deny) {
-        return None;
-    }
-    let all = readings(&policy.roots, analysis, places);
-    rules.perhaps_denied(agent, tool, &Subject::Command(&all), &policy.roots)
+/// Returns true if some rule with this effect may be for commands that this tool runs.
+fn is_any_for(policy: &Policy, effect: Effect, agent: &str, tool: &str) -> bool {
+    policy.rules.rules().iter().any(|r| r.effect == effect && r.is_for(agent) && r.is_for_tool(tool))
 }
 
 /// Each form of a command that deny rules are compared with: the raw text, crude pieces of it, and every spelling of every
@@ -436,13 +429,16 @@ pub(crate) fn asked<'a>(
     analysis: &Analysis,
     places: &[PathBuf],
 ) -> Option<&'a Rule> {
+    if !is_any_for(policy, Effect::Ask, agent, tool) {
+        return None;
+    }
     let raw = Spellings::of_text(analysis.raw.trim());
     let written = written_out(analysis);
     let parts = analysis.parts.iter().chain(written.iter().flat_map(|written| &written.parts));
     let parts = parts.map(|p| respell::spellings(p, &policy.roots, places));
-    std::iter::once(raw).chain(parts).find_map(|spellings| {
-        policy.rules.matching(agent, tool, &Subject::Command(&spellings), &policy.roots).ask
-    })
+    std::iter::once(raw)
+        .chain(parts)
+        .find_map(|spellings| policy.rules.asked(agent, tool, &Subject::Command(&spellings), &policy.roots))
 }
 
 /// A rule of the person's that names this command and nothing else. Only such a rule may allow what is

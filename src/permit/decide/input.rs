@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use tiller_protocol::{AskReason, Profile, Risk};
 
 use crate::danger;
-use crate::decide::command::{asked, by_path, denied};
+use crate::decide::command::{asked, by_path, denying, perhaps};
 use crate::decide::{Need, Policy, Request, folders, instructions, read_only};
-use crate::rules::Subject;
+use crate::rules::{Certainty, Rule, Subject};
 use tiller_shell::{Analysis, analyse, analyse_with_input, is_shell};
 
 /// What is typed, and into what.
@@ -90,13 +90,19 @@ fn by_words(policy: &Policy, request: &Request<'_>, typed: &ProcessInput<'_>, re
             && (before.is_empty() || before.ends_with(['\n', '\u{3}']));
 
     let start = analyse(typed.command);
+    let mut perhaps_denied: Option<&Rule> = None;
     for view in views {
         let places = places(policy, view, typed.folder);
         if let Some(reason) = policy.protected.check_command(&policy.roots, view, typed.folder) {
             return Need::No { rule: "protected name".into(), reason };
         }
-        if let Some(rule) = denied(policy, request.agent, RUNS, view, &places) {
-            return Need::No { rule: rule.words(), reason: format!("denied by the rule {}", rule.words()) };
+        match denying(policy, request.agent, RUNS, view, &places) {
+            Some((rule, Certainty::Sure)) => {
+                let reason = format!("denied by the rule {}", rule.words());
+                return Need::No { rule: rule.words(), reason };
+            }
+            Some((rule, _)) => perhaps_denied = Some(rule),
+            None => {}
         }
         if let (Some(no), _) = by_path(policy, request.agent, view, &places) {
             return no;
@@ -149,6 +155,9 @@ fn by_words(policy: &Policy, request: &Request<'_>, typed: &ProcessInput<'_>, re
         if let (_, Some(rule)) = by_path(policy, request.agent, view, &places) {
             return ask(rule.into(), effects, Risk::High);
         }
+    }
+    if let Some(rule) = perhaps_denied {
+        return ask(perhaps(rule).into(), effects, Risk::High);
     }
     match (said.ask, said.allow) {
         (Some(rule), _) => ask(rule.words().into(), effects, Risk::Low),

@@ -89,8 +89,8 @@ fn one(policy: &Policy, request: &Request<'_>, access: &Access) -> Vec<Reached> 
 }
 
 impl CallReach {
-    /// Whether the rule, which must be one that denies or asks, is about the call, perhaps at least. A rule about a path is
-    /// about a command that names the path in the same use.
+    /// Returns true if the rule, which must be one that denies or asks, is about the call, perhaps at least. A rule about a
+    /// path is about a command that names the path in the same use.
     pub fn meets(&self, rule: &Rule) -> bool {
         let is_about = |tool: &str, subject: &Subject<'_>| {
             rule.certainty(&self.agent, tool, subject, &self.roots) > Certainty::No

@@ -25,6 +25,9 @@ fn verdict(effect: Effect, rule: &str, code: &str) -> u8 {
 /// A script that starts a program by itself is judged as the command that starts it.
 #[test]
 fn a_script_gets_around_no_rule_about_commands() {
+    let run = "import subprocess\nsubprocess.run(['git', 'push'])";
+    let behind_words = format!("x = [{}]\n{run}", "'a', ".repeat(100));
+    let behind_lines = format!("{}{run}", "x = 1\n".repeat(1_000));
     for code in [
         "import subprocess\nsubprocess.run(['git', 'push'])",
         "import subprocess\nsubprocess.run(['git','push','origin'])",
@@ -37,6 +40,12 @@ fn a_script_gets_around_no_rule_about_commands() {
         "import asyncio.subprocess\nasyncio.create_subprocess_exec('git', 'push')",
         "import subprocess\nsubprocess.run(['/usr/bin/git', 'push'])",
         "import subprocess\nsubprocess.run(['sh', '-c', 'git push'])",
+        "# don't\nimport subprocess\nsubprocess.run(['git', 'push'])",
+        "from os import system\nsystem('git push')",
+        "import sys, os as o\no.system('git push')",
+        "import posix\nposix.system('git push')",
+        behind_words.as_str(),
+        behind_lines.as_str(),
     ] {
         assert_eq!(verdict(Effect::Deny, "terminal(git push*)", code), 2, "{code}");
         assert_eq!(verdict(Effect::Ask, "terminal(git push*)", code), 1, "{code}");

@@ -342,8 +342,11 @@ fn loose(text: &str, name: &str) -> Option<(String, String)> {
     let file = scheme.is_none()
         && end == rest.len()
         && host.rsplit_once('.').is_some_and(|(_, end)| FILES.contains(&end) || DOCUMENTS.contains(&end));
-    let is_host =
-        !file && !host.contains(char::is_whitespace) && (host.contains('.') || host.starts_with('['));
+    // `http:/134744072` is an address of four numbers.
+    let number = scheme.is_some() && host.starts_with(|c: char| c.is_ascii_digit());
+    let is_host = !file
+        && !host.contains(char::is_whitespace)
+        && (number || host.contains('.') || host.starts_with('['));
     is_host.then(|| (text.to_owned(), host))
 }
 

@@ -160,6 +160,7 @@ fn no_spelling_of_an_address_hides_its_host() {
         (r#"{"url": "https:\u002f\u002fevil.example/"}"#, true),
         (r#"{"url": "https:/evil.example/?q=1"}"#, true),
         (r#"{"url": "https:evil.example"}"#, true),
+        (r#"{"url": "http:/134744072/?q=1"}"#, true),
         (r#"{"url": "HTTPS:\\\\evil.example\\x"}"#, true),
         (r#"{"url": "//evil.example/x"}"#, true),
         (r#"{"url": "evil.example/?q=1"}"#, true),

@@ -48,11 +48,11 @@ impl Argument {
             |words: &[String]| self.words.as_ref().map_or(Certainty::No, |own| own.certainty(words));
         let sure = command.words().map(as_words).max().unwrap_or(Certainty::No);
         let perhaps =
-            || command.launched().any(|words| as_text(&words.join(" ")) || as_words(words) > Certainty::No);
+            || command.launched().any(|(text, words)| as_text(text) || as_words(words) > Certainty::No);
         if sure == Certainty::No && perhaps() { Certainty::Perhaps } else { sure }
     }
 
-    /// Whether a rule which restricts is for this address: `domain:` stands for the domain and all below it.
+    /// Returns true if a rule which restricts is for this address: `domain:` stands for the domain and all below it.
     pub(super) fn restricts_address(&self, url: &str, host: &str) -> bool {
         let host = host.trim_end_matches('.');
         if let Some(pattern) = &self.host {

@@ -344,7 +344,7 @@ impl Rule {
             && self.is_for_path_tool(how, "")
     }
 
-    /// Whether it is for the call. A rule that denies must be for it for certain; one that asks, also perhaps.
+    /// Returns true if it is for the call. A rule that denies must be for it for certain; one that asks, also perhaps.
     pub(crate) fn matches(&self, agent: &str, tool: &str, subject: &Subject<'_>, roots: &Roots) -> bool {
         let least = if self.effect == Effect::Ask { Certainty::Perhaps } else { Certainty::Sure };
         self.certainty(agent, tool, subject, roots) >= least
@@ -444,48 +444,53 @@ impl RuleSet {
         subject: &Subject<'_>,
         roots: &Roots,
     ) -> RuleMatches<'_> {
-        let mut said = RuleMatches::default();
-        let best = |effect: Effect| {
-            self.rules.iter().filter(|r| r.effect == effect && r.matches(agent, tool, subject, roots)).max_by(
-                |a, b| (a.specificity(), a.source, a.text()).cmp(&(b.specificity(), b.source, b.text())),
-            )
-        };
-        said.deny = best(Effect::Deny);
-        said.allow = best(Effect::Allow);
-        let session = self
-            .rules
-            .iter()
-            .filter(|r| {
-                r.effect == Effect::Allow
-                    && r.source == Source::Session
-                    && r.matches(agent, tool, subject, roots)
-            })
-            .map(Rule::specificity)
-            .max();
-        said.ask = self
-            .rules
-            .iter()
-            .filter(|r| r.effect == Effect::Ask && r.matches(agent, tool, subject, roots))
-            .filter(|r| {
-                !matches!(r.source, Source::BuiltIn | Source::User)
-                    || r.fault.is_some()
-                    || session.is_none_or(|s| s < r.specificity())
-            })
-            .max_by(|a, b| (a.specificity(), a.source, a.text()).cmp(&(b.specificity(), b.source, b.text())));
-        said
+        let allows = self.rules.iter().filter(|r| r.effect == Effect::Allow);
+        RuleMatches {
+            deny: self.denied(agent, tool, subject, roots),
+            ask: self.asked(agent, tool, subject, roots),
+            allow: most_specific(allows.filter(|r| r.matches(agent, tool, subject, roots))),
+        }
     }
 
-    /// The deny rule that is perhaps for the subject, and none for certain.
-    pub(crate) fn perhaps_denied(
+    /// The ask rule that matches, and that no rule of the session takes back.
+    pub(crate) fn asked(
         &self,
         agent: &str,
         tool: &str,
         subject: &Subject<'_>,
         roots: &Roots,
     ) -> Option<&Rule> {
+        let matches = |r: &&Rule| r.matches(agent, tool, subject, roots);
+        let asks: Vec<&Rule> =
+            self.rules.iter().filter(|r| r.effect == Effect::Ask).filter(matches).collect();
+        if asks.is_empty() {
+            return None;
+        }
+        let of_session = |r: &&Rule| r.effect == Effect::Allow && r.source == Source::Session;
+        let session = self.rules.iter().filter(of_session).filter(matches).map(Rule::specificity).max();
+        most_specific(asks.into_iter().filter(|r| {
+            !matches!(r.source, Source::BuiltIn | Source::User)
+                || r.fault.is_some()
+                || session.is_none_or(|s| s < r.specificity())
+        }))
+    }
+
+    /// The deny rule that is for the subject, with how certain that is: the most specific of those that are for certain, or
+    /// else one that perhaps is.
+    pub(crate) fn denying(
+        &self,
+        agent: &str,
+        tool: &str,
+        subject: &Subject<'_>,
+        roots: &Roots,
+    ) -> Option<(&Rule, Certainty)> {
         let denies = self.rules.iter().filter(|r| r.effect == Effect::Deny);
-        let mut perhaps = denies.filter(|r| r.certainty(agent, tool, subject, roots) != Certainty::No);
-        perhaps.next()
+        let found: Vec<(&Rule, Certainty)> = denies
+            .map(|r| (r, r.certainty(agent, tool, subject, roots)))
+            .filter(|(_, certainty)| *certainty != Certainty::No)
+            .collect();
+        let sure = found.iter().filter(|(_, certainty)| *certainty == Certainty::Sure).map(|(r, _)| *r);
+        most_specific(sure).map(|r| (r, Certainty::Sure)).or_else(|| found.first().copied())
     }
 
     /// The deny rule that matches.
@@ -496,9 +501,12 @@ impl RuleSet {
         subject: &Subject<'_>,
         roots: &Roots,
     ) -> Option<&Rule> {
-        self.rules
-            .iter()
-            .filter(|r| r.effect == Effect::Deny && r.matches(agent, tool, subject, roots))
-            .max_by(|a, b| (a.specificity(), a.source, a.text()).cmp(&(b.specificity(), b.source, b.text())))
+        let denies = self.rules.iter().filter(|r| r.effect == Effect::Deny);
+        most_specific(denies.filter(|r| r.matches(agent, tool, subject, roots)))
     }
+}
+
+/// The rule that is named where several match.
+fn most_specific<'a>(rules: impl Iterator<Item = &'a Rule>) -> Option<&'a Rule> {
+    rules.max_by(|a, b| (a.specificity(), a.source, a.text()).cmp(&(b.specificity(), b.source, b.text())))
 }

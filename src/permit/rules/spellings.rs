@@ -11,8 +11,8 @@ pub(crate) struct Spellings {
     pub(crate) texts: Vec<String>,
     /// As the words of each program.
     words: Vec<Vec<String>>,
-    /// As words that perhaps run.
-    launched: Vec<Vec<String>>,
+    /// As words that perhaps run, with their text.
+    launched: Vec<(String, Vec<String>)>,
 }
 
 impl Spellings {
@@ -31,11 +31,11 @@ impl Spellings {
     pub(crate) fn of_part(part: &Part) -> Self {
         let mut all = Self::of_texts(part.also.clone());
         all.texts = part.spellings();
-        // What a loop supplies is compared where it is written out.
+        // Words that a loop supplies are compared where they are written out.
         if part.argv.iter().all(|word| word.each.is_none()) {
             all.words.push(part.worded());
         }
-        all.launched = launched(part);
+        all.launched = launched(part).into_iter().map(|words| (words.join(" "), words)).collect();
         all
     }
 
@@ -51,8 +51,8 @@ impl Spellings {
         self.words.iter().map(Vec::as_slice)
     }
 
-    /// The words of what perhaps runs.
-    pub(crate) fn launched(&self) -> impl Iterator<Item = &[String]> {
-        self.launched.iter().map(Vec::as_slice)
+    /// The text and the words of what perhaps runs.
+    pub(crate) fn launched(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.launched.iter().map(|(text, words)| (text.as_str(), words.as_slice()))
     }
 }

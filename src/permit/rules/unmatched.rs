@@ -29,7 +29,7 @@ impl Rule {
     }
 }
 
-/// Whether another rule follows in the same text, as in `tool(a), tool(b)`.
+/// Returns true if another rule follows in the same text, as in `tool(a), tool(b)`.
 pub(super) fn has_another(argument: &str) -> bool {
     argument.match_indices(')').any(|(at, _)| {
         let rest = argument[at + 1..].trim_start();
@@ -40,7 +40,7 @@ pub(super) fn has_another(argument: &str) -> bool {
     })
 }
 
-/// Whether the text stands in quotation marks as a whole.
+/// Returns true if the text stands in quotation marks as a whole.
 fn quoted(text: &str) -> bool {
     let within = |mark: char| text.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
     ['"', '\'', '`'].iter().any(|mark| within(*mark).is_some_and(|rest| !rest.contains(*mark)))

@@ -3,7 +3,7 @@
 //!
 //! A rule that allows is compared with the text alone: see [`Pattern::allows`].
 
-use tiller_shell::HOLE;
+use tiller_shell::{HOLE, base_name};
 
 use crate::rules::pattern::Pattern;
 
@@ -82,7 +82,7 @@ impl Words {
             tokens.pop();
         }
         let (first, rest) = tokens.split_first()?;
-        let base = base(first.trim_matches(['"', '\'']));
+        let base = base_name(first.trim_matches(['"', '\'']));
         if base.starts_with(['*', '?', '<', '-', '!']) || base.contains('=') || base.is_empty() {
             return None;
         }
@@ -120,10 +120,10 @@ impl Words {
         let words: Vec<&str> = words.skip_while(|word| is_assignment(word)).take(MOST).collect();
         let Some((first, args)) = words.split_first() else { return Certainty::No };
         if first.contains(HOLE) {
-            // What it is, is known only at run time: the command is not clear, and asks.
+            // The program is known only at run time: the command is not clear, and asks.
             return Certainty::No;
         }
-        let first = base(first);
+        let first = base_name(first);
         let mut best = self.one(&first, args);
         let mut also = |program: &str, args: &[&str]| best = best.max(self.one(program, args));
         if let Some((family, sub)) = first.split_once('-').filter(|(family, _)| FAMILIES.contains(family)) {
@@ -132,7 +132,11 @@ impl Words {
         }
         match args {
             [sub, rest @ ..] if FAMILIES.contains(&first.as_str()) => also(&format!("{first}-{sub}"), rest),
-            ["-m", module, rest @ ..] if unversioned(&first) == "python" => also(module, rest),
+            _ if unversioned(&first) == "python" => {
+                if let Some((module, rest)) = python_module(args) {
+                    also(module, rest);
+                }
+            }
             _ => {}
         }
         best
@@ -234,12 +238,12 @@ impl Flag {
     }
 }
 
-/// Whether a letter is among the short options.
+/// Returns true if a letter is among the short options.
 fn in_bundle(args: &[String], letter: char) -> bool {
     args.iter().any(|arg| !arg.starts_with("--") && arg.len() <= BUNDLE + 1 && arg[1..].contains(letter))
 }
 
-/// Whether a token ends with a `*` that stands for more.
+/// Returns true if a token ends with a `*` that stands for more.
 fn goes_on(token: &str) -> bool {
     token.ends_with('*') && !token.ends_with("\\*")
 }
@@ -250,10 +254,27 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// The name of a program without its folder, in lower case.
-fn base(program: &str) -> String {
-    let name = program.rsplit('/').next().unwrap_or_default().to_lowercase();
-    name.strip_suffix(".exe").map_or(name.clone(), str::to_owned)
+/// The module that python runs, with its arguments: `-m x`, also in one word and behind other options.
+fn python_module<'a, 'b>(args: &'b [&'a str]) -> Option<(&'a str, &'b [&'a str])> {
+    let mut at = 0;
+    loop {
+        let letters: &'a str = args.get(at)?.strip_prefix('-')?;
+        at += 1;
+        // Options that take a value.
+        let Some(letter) = letters.find(['m', 'c', 'W', 'X']) else { continue };
+        let value = match &letters[letter + 1..] {
+            "" => {
+                at += 1;
+                *args.get(at - 1)?
+            }
+            value => value,
+        };
+        match &letters[letter..=letter] {
+            "m" => return Some((value, args.get(at..)?)),
+            "c" => return None,
+            _ => {}
+        }
+    }
 }
 
 fn unversioned(program: &str) -> &str {

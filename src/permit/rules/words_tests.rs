@@ -104,6 +104,8 @@ fn a_rule_that_denies_is_compared_word_by_word() {
         ("python3 -m http.server*", "python3.12 -m http.server", "deny"),
         ("python -c*", "python3 -Ic 'print(1)'", "deny"),
         ("pip install*", "python3 -m pip install x", "deny"),
+        ("pip install*", "python3 -I -m pip install x", "deny"),
+        ("pip install*", "python3 -W ignore -Impip install x", "deny"),
         ("pip install*", "pip3 install x", "deny"),
         ("pip install*", "pip --quiet install x", "deny"),
         ("chmod 777*", "chmod -R 777 x", "deny"),
@@ -151,5 +153,34 @@ fn a_rule_that_denies_is_compared_word_by_word() {
             let asks = verdict(&policy(&[(Effect::Ask, &rule)]), command);
             assert!(asks.strictness() > 0, "{rule}: {command}: {asks:?}");
         }
+    }
+}
+
+/// Lines that are typed are compared as the commands that they become in a shell.
+#[test]
+fn a_line_that_is_typed_is_compared_word_by_word() {
+    let policy = policy(&[(Effect::Deny, "terminal(npm run deploy*)")]);
+    for (text, want) in [
+        ("npm run --silent deploy\n", "deny"),
+        ("npm --prefix x run deploy\n", "ask"),
+        ("cargo test\n", "allow"),
+    ] {
+        let access = [Access::Input {
+            process: "p1".into(),
+            command: "bash".into(),
+            before: String::new(),
+            text: text.into(),
+            folder: "/w".into(),
+        }];
+        let request = Request {
+            profile: Profile::Full,
+            human: Human::Present,
+            agent: "main",
+            tool: "process",
+            touch: Touch::Execute,
+            access: &access,
+            raw: text,
+        };
+        assert_eq!(word(&crate::decide(&policy, &request)), want, "{text}");
     }
 }

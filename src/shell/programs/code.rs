@@ -87,7 +87,7 @@ pub fn takes_code(base: &str) -> bool {
         || matches!(base, "at" | "batch" | "crontab" | "ssh" | "source" | ".")
 }
 
-/// Whether a program runs what it reads, or gives it to a shell.
+/// Returns true for a program that runs what it reads, or gives it to a shell.
 pub(crate) fn reads_code(base: &str) -> bool {
     takes_code(base) || READERS.contains(&base)
 }
@@ -120,29 +120,35 @@ const READERS: &[&str] = &[
 
 /// Commands that code of another language may run: pieces of the code, of its quoted texts, and of its quoted words
 /// joined (`['rm', 'x']`). For `ask` and `deny` rules only.
-pub(crate) fn code_pieces(code: &str) -> Vec<String> {
+pub fn code_pieces(code: &str) -> Vec<String> {
+    // Of each kind: many of one leave room for the others.
     const MOST: usize = 400;
     const WORDS: usize = 24;
     let mut out = crude_pieces(code);
-    let quoted: Vec<&str> = code.split(['\'', '"', '`']).skip(1).step_by(2).collect();
-    out.extend(quoted.iter().flat_map(|q| crude_pieces(q)));
-    // `['rm', 'x']`, also behind other quoted words.
-    let rests = (0..quoted.len().min(WORDS)).map(|from| quoted[from..].iter().take(WORDS));
-    out.extend(
-        rests.map(|rest| rest.copied().collect::<Vec<_>>().join(" ")).flat_map(|text| crude_pieces(&text)),
-    );
+    out.truncate(MOST);
+    let split: Vec<&str> = code.split(['\'', '"', '`']).collect();
+    let quoted = |from: usize| split.iter().copied().skip(from).step_by(2);
+    out.extend(quoted(1).flat_map(crude_pieces).take(MOST));
+    // `['rm', 'x']`, also behind other quoted words. Behind an apostrophe, as in `don't`, the others are the quoted ones.
+    for from in [1, 0] {
+        let words: Vec<&str> = quoted(from).collect();
+        let rests = (0..words.len()).map(|at| {
+            let rest: Vec<&str> = words[at..].iter().copied().take(WORDS).collect();
+            rest.join(" ")
+        });
+        out.extend(rests.flat_map(|text| crude_pieces(&text)).take(MOST));
+    }
     // A command may stand behind words of the language: `system "rm x"`, `1e rm x`, `:!rm x`.
-    for line in code.split(['\n', ';']) {
-        let words: Vec<String> = line
+    let behind = code.split(['\n', ';']).flat_map(|line| {
+        let words: Vec<&str> = line
             .split_whitespace()
-            .map(|w| w.trim_matches(|c: char| !c.is_alphanumeric() && !"/.-_~$".contains(c)).to_owned())
+            .map(|w| w.trim_matches(|c: char| !c.is_alphanumeric() && !"/.-_~$".contains(c)))
             .filter(|w| !w.is_empty())
             .take(WORDS)
             .collect();
-        out.extend((1..words.len()).map(|from| words[from..].join(" ")));
-        out.extend(words.first().map(|_| words.join(" ")));
-    }
-    out.truncate(MOST);
+        (0..words.len()).map(|from| words[from..].join(" ")).collect::<Vec<_>>()
+    });
+    out.extend(behind.take(MOST));
     out
 }
 

@@ -9,8 +9,8 @@ mod shells;
 mod utilities;
 mod variables;
 
-pub(crate) use code::{CODE, code_pieces, reads_code};
-pub use code::{code_reads, interpreter, takes_code};
+pub(crate) use code::{CODE, reads_code};
+pub use code::{code_pieces, code_reads, interpreter, takes_code};
 pub use git_keys::{git_key_runs_program, git_section_runs_program};
 pub use git_settings::{RefusedGitChange, check_git_change, check_git_change_but};
 pub use name::{base_name, program_name};
