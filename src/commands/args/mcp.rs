@@ -1,5 +1,6 @@
 //! `tiller mcp`.
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
 
 /// `tiller mcp`.
@@ -116,9 +117,8 @@ pub struct McpAdd {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Login without a person")]
 pub struct McpLoginArgs {
-    /// The identity that logs in: client (--client-id with its secret or key), workload (a token of the platform, as in CI),
-    /// enterprise (your id token of the company's login)
-    #[arg(long = "login", value_name = "KIND", value_parser = ["client", "workload", "enterprise"])]
+    /// The identity that logs in
+    #[arg(long = "login", value_name = "KIND", value_parser = login_kinds())]
     pub kind: Option<String>,
     /// The only login server that gets the secrets
     #[arg(long, value_name = "URL", requires = "kind")]
@@ -150,6 +150,14 @@ pub struct McpLoginArgs {
     /// The variable that holds the secret of that client id
     #[arg(long, value_name = "NAME", requires = "company_client_id")]
     pub company_secret_env: Option<String>,
+}
+
+fn login_kinds() -> PossibleValuesParser {
+    PossibleValuesParser::new([
+        PossibleValue::new("client").help("--client-id with its secret or key"),
+        PossibleValue::new("workload").help("A token of the platform, as in CI"),
+        PossibleValue::new("enterprise").help("Your id token of the company's login"),
+    ])
 }
 
 impl McpLoginArgs {

@@ -27,7 +27,7 @@ pub struct McpServer {
     pub client_id: Option<String>,
     /// The secret that belongs to `client_id`. `${NAME}` as in `args`; it is never shown.
     pub client_secret: Option<String>,
-    /// How to log in without a person: for CI, services, and companies that manage access.
+    /// How to log in without a browser: for CI, services, and companies that manage access.
     pub login: Option<McpLogin>,
     /// Never start it, and offer none of its tools.
     pub disabled: bool,
@@ -57,7 +57,7 @@ pub enum McpTransport {
     Sse,
 }
 
-/// A login without a person. Secrets are named, not written here: `${NAME}` is a variable of your environment, and a file is
+/// A login without a browser. Secrets are named, not written here: `${NAME}` is a variable of your environment, and a file is
 /// read at each login.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -220,7 +220,9 @@ fn calls_of_an_mcp_server_are_asked_about_together() {
         let mut term: Term = place.term(&[], columns, rows);
         term.wait_text("ASK");
         term.keys("go\r");
-        term.wait("the question", |screen| screen.contains("3 calls: 3 x") && screen.contains("each call"));
+        term.wait("the question", |screen| {
+            screen.contains("wants to make the calls of a script") && screen.contains("each call")
+        });
         crate::screen::unfold(&mut term);
         let_deafness_pass();
         let listed = |screen: &str| screen.contains("Calls that the answer is for");
@@ -235,6 +237,7 @@ fn calls_of_an_mcp_server_are_asked_about_together() {
         let_deafness_pass();
         // The rest that does not fit is read first.
         term.keys("\x1b[6~\x1b[6~");
+        term.wait("their sum", |screen| screen.contains("3 calls: 3 x"));
         crate::common::let_pass(std::time::Duration::from_millis(300));
         term.keys("y");
         term.wait("the result", |screen| screen.contains("said word 2"));
