@@ -108,15 +108,21 @@ fn killed(count: usize, kills: usize) {
         assert_eq!(s.read(*id, Path::new(&file(n))).unwrap().unwrap(), format!("state {n}").into_bytes());
     }
     assert_eq!(s.verify().unwrap().problems, Vec::<String>::new());
-    let packs = s.objects.packs().len();
     // Packs that wait for a join are counted too, on a slow machine as many as may wait.
+    let packs = s.objects.packs().len();
     assert!(packs <= crate::pack::join::CROWD, "{packs} packs");
-    let (before, after) = (s.bytes().unwrap(), {
-        let mut s = s;
-        s.tidy().unwrap();
-        s.bytes().unwrap()
-    });
-    // Data of the last calls may still wait to be joined; for few calls that is a large part.
+    drop(s);
+    // The next sessions join them: each begins a join at its first call, and ends when that is finished.
+    for n in count..count + 3 {
+        call(&w.work(), &mut w.open(), n);
+    }
+    let mut s = w.open();
+    let packs = s.objects.packs().len();
+    assert!(packs <= 16, "{packs} packs");
+    let before = s.bytes().unwrap();
+    s.tidy().unwrap();
+    let after = s.bytes().unwrap();
+    // Data of the last calls still waits to be joined; for few calls that is a large part.
     let waiting = 256 << 10;
     assert!(before * 2 <= after * 3 + waiting, "{before} bytes, and {after} in one pack");
     super::kills::clean(&w);
