@@ -90,7 +90,7 @@ impl Lists {
             None if kind == json => {
                 let text = line(&String::from_utf8_lossy(&body), 200);
                 Err(StreamableHttpError::UnexpectedServerResponse(
-                    format!("its answer is no message: {text}").into(),
+                    format!("no message, or too many in a list: {text}").into(),
                 ))
             }
             None => Err(StreamableHttpError::UnexpectedContentType((!kind.is_empty()).then_some(kind))),

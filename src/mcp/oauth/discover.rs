@@ -129,7 +129,7 @@ async fn named_issuer(url: &str, challenge: Option<&str>) -> Option<String> {
     None
 }
 
-/// True for an address that nobody between can read: https, or this machine where `here` says that it may be.
+/// True for an address whose messages cannot be read on their way: https, or this machine where `here` says that it may be.
 pub(super) fn is_private_way(address: &str, here: bool) -> bool {
     Url::parse(address).is_ok_and(|url| {
         url.scheme() == "https" || (here && url.scheme() == "http" && tiller_http::is_loopback(&url))
