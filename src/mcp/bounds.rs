@@ -19,6 +19,8 @@ const FLOOD: u64 = 1 << 20;
 const PAUSE: Duration = Duration::from_millis(20);
 /// Bytes of one read.
 const CHUNK: usize = 64 << 10;
+/// Maximum number of messages in one list of messages.
+const LIST: usize = 1000;
 /// Bytes at the beginning and the end of a dropped line in which its id is looked for.
 const EDGE: usize = 256;
 
@@ -184,7 +186,7 @@ impl Lines {
     }
 }
 
-/// The messages of a list of messages (revision 2025-03-26), one a line. `None`: the line is none.
+/// The messages of a list of messages (revision 2025-03-26), one a line. `None`: the line is none, or it has more than [`LIST`].
 pub(crate) fn batch(line: &[u8]) -> Option<Vec<u8>> {
     if line.trim_ascii_start().first() != Some(&b'[') {
         return None;
@@ -192,7 +194,7 @@ pub(crate) fn batch(line: &[u8]) -> Option<Vec<u8>> {
     let all: Vec<serde_json::Value> = serde_json::from_slice(line).ok()?;
     let is_message = |value: &&serde_json::Value| value.get("jsonrpc").is_some();
     let lines: String = all.iter().filter(is_message).map(|message| format!("{message}\n")).collect();
-    (!lines.is_empty()).then(|| lines.into_bytes())
+    (!lines.is_empty() && all.len() <= LIST).then(|| lines.into_bytes())
 }
 
 fn is_object(line: &[u8]) -> bool {

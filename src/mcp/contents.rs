@@ -40,6 +40,12 @@ impl Hub {
     pub async fn read(&self, server: &str, uri: &str) -> Result<Vec<Part>, Failure> {
         let server = self.server(server)?;
         let connection = server.ready(None).await?;
+        // The list from before the file: a server that changes both shows nothing that was not listed. Without a list, a file of
+        // a skill could not be told from another resource.
+        let skills = match connection.has_skills() {
+            true => Some(server.offers.first_skills().await),
+            false => None,
+        };
         let reading = tokio::time::timeout(server.settings.call, connection.resource(uri));
         let mut read = match reading.await.map_err(|_| silent(&server))? {
             Err(CallError::Login(challenge)) => return Err(server.logged_out(challenge, Some(uri))),
@@ -48,12 +54,8 @@ impl Hub {
         server.rights_are_enough(uri);
         let (mut texts, mut pictures, mut left) = (Vec::new(), Vec::new(), LeftOut::default());
         let all = list(&mut read, "contents", "content", &mut left);
-        if connection.has_skills() {
-            // Without its list, a file of a skill could not be told from another resource.
-            server.offers.first_reading().await;
-            server
-                .offers
-                .check(uri, &all)
+        if let Some(skills) = &skills {
+            crate::skills::check(skills, uri, &all)
                 .map_err(|why| Failure::new(format!("the file of its skill is not used: {why}")))?;
         }
         for (at, content) in all.iter().enumerate() {

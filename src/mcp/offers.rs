@@ -95,12 +95,10 @@ impl Offers {
         lock(&self.lists).prompts.clone()
     }
 
-    /// Compares what was read at `uri` with the list of skills.
-    ///
-    /// # Errors
-    /// As [`skills::check`].
-    pub(crate) fn check(&self, uri: &str, contents: &[Value]) -> Result<(), String> {
-        skills::check(&lock(&self.lists).skills, uri, contents)
+    /// The skills as they are known, once they have been read.
+    pub(crate) async fn first_skills(&self) -> Vec<Skill> {
+        self.first_reading().await;
+        lock(&self.lists).skills.clone()
     }
 
     /// The parts that were left out of them.

@@ -148,9 +148,12 @@ def call(id, params):
         for n in range(20_000):
             send({"method": "notifications/message", "params": {"level": "error", "data": "x" * 200}})
         return answer(id, text(words))
-    if how == "asks":
+    if how in ("asks", "asks-much"):
         properties = {"name": {"type": "string"}, "sure": {"type": "boolean"}}
-        send({"id": "e1", "method": "elicitation/create", "params": {"message": "Who is it?", "requestedSchema": {"type": "object", "properties": properties, "required": ["name"]}}})
+        if how == "asks-much":
+            properties = {f"v{n:02}": {"type": "string", "title": f"Value number {n}"} for n in range(1, 31)}
+        required = ["name"] if how == "asks" else ["v01", "v30"]
+        send({"id": "e1", "method": "elicitation/create", "params": {"message": "Who is it?", "requestedSchema": {"type": "object", "properties": properties, "required": required}}})
         reply = following(lambda message: message.get("id") == "e1")
         return answer(id, text(json.dumps(reply.get("result"))))
     if how == "odd-parts":

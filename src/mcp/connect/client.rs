@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::stream::{self, BoxStream, StreamExt};
+use reqwest::StatusCode;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::auth::AuthError;
@@ -16,9 +17,9 @@ use sse_stream::Sse;
 use crate::bounds::{MESSAGE, batch};
 use crate::oauth::Tokens;
 
-type Failed = StreamableHttpError<reqwest::Error>;
-type Event = Result<Sse, sse_stream::Error>;
-type Headers = HashMap<HeaderName, HeaderValue>;
+pub(super) type Failed = StreamableHttpError<reqwest::Error>;
+pub(super) type Event = Result<Sse, sse_stream::Error>;
+pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 
 /// A client of the library with both.
 #[derive(Clone)]
@@ -58,6 +59,8 @@ fn is_refused(error: &Failed) -> bool {
     match error {
         StreamableHttpError::AuthRequired(_) => true,
         StreamableHttpError::UnexpectedServerResponse(said) => said.starts_with("HTTP 401"),
+        // So it is for a request to listen, or to end the session.
+        StreamableHttpError::Client(error) => error.status() == Some(StatusCode::UNAUTHORIZED),
         _ => false,
     }
 }
@@ -165,7 +168,27 @@ impl<C: StreamableHttpClient<Error = reqwest::Error> + Sync> StreamableHttpClien
 
 #[cfg(test)]
 mod tests {
+    use tiller_testkit::{Reply, ScriptServer};
+
     use super::*;
+
+    /// A token that is refused to a request without a message is replaced as for one with a message.
+    #[tokio::test]
+    async fn a_token_may_be_refused_to_the_end_of_a_session() {
+        for (status, refused) in
+            [(401, true), (400, false), (403, false), (404, false), (429, false), (500, false)]
+        {
+            let server = ScriptServer::with(move |_, _| Reply::status(status));
+            let client = super::super::http::client(&server.url()).unwrap();
+            let url: Arc<str> = server.url().into();
+            let ended = client.delete_session(url.clone(), "s".into(), None, Headers::new()).await;
+            let ended = ended.err().unwrap();
+            assert_eq!(is_refused(&ended), refused, "{status}: {ended:?}");
+            let listens = client.get_stream(url, None, None, None, Headers::new()).await;
+            let listens = listens.err().unwrap();
+            assert_eq!(is_refused(&listens), refused, "{status}: {listens:?}");
+        }
+    }
 
     #[test]
     fn an_event_with_a_list_of_messages_is_one_event_for_each() {

@@ -11,6 +11,7 @@ use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::client::Client;
+use super::lists::Lists;
 use super::{Connection, NoConnection, words};
 use crate::bounds::{MESSAGE, Tail};
 use crate::handler::Handler;
@@ -56,13 +57,13 @@ pub(super) async fn connect(
     };
     let served = match manager {
         Some(manager) => {
-            let client = Client { inner: AuthClient::new(client, manager), tokens: None };
+            let client = Client { inner: AuthClient::new(Lists(client), manager), tokens: None };
             handler
                 .serve_with_lifecycle(StreamableHttpClientTransport::with_client(client, config), mode)
                 .await
         }
         None => {
-            let client = Client { inner: client, tokens: tokens.map(Arc::new) };
+            let client = Client { inner: Lists(client), tokens: tokens.map(Arc::new) };
             handler
                 .serve_with_lifecycle(StreamableHttpClientTransport::with_client(client, config), mode)
                 .await

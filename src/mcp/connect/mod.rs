@@ -2,6 +2,7 @@
 
 mod client;
 mod http;
+mod lists;
 mod sse;
 mod stdio;
 

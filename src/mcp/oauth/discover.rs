@@ -3,7 +3,9 @@
 
 use reqwest::Url;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadata};
+use serde_json::Value;
 
+use super::parameter;
 use crate::read::words::line;
 
 /// Time limit of a request.
@@ -78,8 +80,80 @@ async fn of_their_issuer(
     })
 }
 
+/// The metadata for a login without a person: as [`metadata`], and those of a login server that has no page for persons, which
+/// the library does not read. Such a one is the server's own, or `issuer`, the one of the settings: the library's rules about
+/// addresses that a stranger names do not hold here.
+///
+/// # Errors
+/// As [`metadata`].
+pub(super) async fn for_programs(
+    manager: &AuthorizationManager,
+    url: &str,
+    challenge: Option<&str>,
+    issuer: Option<&str>,
+) -> Result<(AuthorizationMetadata, bool), AuthError> {
+    let found = metadata(manager, url, challenge).await;
+    if matches!(found, Ok((_, true))) {
+        return found;
+    }
+    let Some(named) = named_issuer(url, challenge).await else { return found };
+    let own = |one: &str| Url::parse(one).ok().map(|url| url.origin());
+    if own(&named) != own(url) && !issuer.is_some_and(|issuer| is_named(&named, issuer)) {
+        return found;
+    }
+    of_company(&named, is_same).await.map_or(found, |metadata| Ok((metadata, true)))
+}
+
+/// The login server that the server names in its description (RFC 9728). `None`: it names none that may be asked.
+async fn named_issuer(url: &str, challenge: Option<&str>) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    let client = tiller_http::client(&url, ANSWER).ok()?;
+    let advertised = challenge.and_then(|challenge| parameter(challenge, "resource_metadata"));
+    let advertised = advertised.and_then(|place| Url::parse(&place).ok());
+    let own = format!("/.well-known/oauth-protected-resource{}", url.path().trim_end_matches('/'));
+    let places = [own.as_str(), "/.well-known/oauth-protected-resource"].map(|path| at(&url, path));
+    for place in advertised.into_iter().chain(places).filter(|place| place.origin() == url.origin()) {
+        let response = get(&client, place).await?;
+        if !response.status().is_success() {
+            continue;
+        }
+        let description: Value = serde_json::from_slice(&body(response).await.ok()??).ok()?;
+        let resource = Url::parse(description["resource"].as_str()?).ok()?;
+        if resource.origin() != url.origin() || !url.path().starts_with(resource.path()) {
+            return None;
+        }
+        let issuer = description["authorization_servers"].as_array()?.first()?.as_str()?;
+        let here = tiller_http::is_loopback(&url);
+        return is_private_way(issuer, here).then(|| issuer.to_owned());
+    }
+    None
+}
+
+/// True for an address whose messages cannot be read on their way: https, or this machine where `here` says that it may be.
+pub(super) fn is_private_way(address: &str, here: bool) -> bool {
+    Url::parse(address).is_ok_and(|url| {
+        url.scheme() == "https" || (here && url.scheme() == "http" && tiller_http::is_loopback(&url))
+    })
+}
+
+/// The metadata of a login server that programs use. It need not have a page for persons; its addresses may be private ones. `same`
+/// compares the name that it gives itself with `issuer`.
+pub(super) async fn of_company(issuer: &str, same: fn(&str, &str) -> bool) -> Option<AuthorizationMetadata> {
+    let mut published = published(issuer, same).await?;
+    if published.get("authorization_endpoint").is_none() {
+        // The library's form needs one. No person is sent there.
+        published["authorization_endpoint"] = published["token_endpoint"].clone();
+    }
+    serde_json::from_value(published).ok()
+}
+
 /// The metadata that the login server `issuer` publishes about itself.
 async fn of_issuer(issuer: &str) -> Option<AuthorizationMetadata> {
+    serde_json::from_value(published(issuer, is_same).await?).ok()
+}
+
+/// The description that the login server `issuer` publishes about itself.
+async fn published(issuer: &str, same: fn(&str, &str) -> bool) -> Option<Value> {
     let url = Url::parse(issuer).ok()?;
     let client = tiller_http::client(&url, ANSWER).ok()?;
     let path = url.path().trim_end_matches('/');
@@ -94,10 +168,11 @@ async fn of_issuer(issuer: &str) -> Option<AuthorizationMetadata> {
             continue;
         }
         let bytes = body(response).await.ok()??;
-        if let Ok(metadata) = serde_json::from_slice::<AuthorizationMetadata>(&bytes)
-            && metadata.issuer.as_deref().is_some_and(|named| is_same(named, issuer))
+        if let Ok(found) = serde_json::from_slice::<Value>(&bytes)
+            && found["issuer"].as_str().is_some_and(|named| same(named, issuer))
+            && found["token_endpoint"].is_string()
         {
-            return Some(metadata);
+            return Some(found);
         }
     }
     None
@@ -148,6 +223,12 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
     !one.is_empty() && plain(one) == plain(other)
 }
 
+/// True if `found` is the login server that the user wrote as `one`: a slash at its end is no other server.
+pub(super) fn is_named(found: &str, one: &str) -> bool {
+    let plain = |issuer: &str| issuer.strip_suffix('/').unwrap_or(issuer).to_owned();
+    !one.is_empty() && plain(found) == plain(one)
+}
+
 /// True if the issuer and each address are of the server's own origin.
 fn is_of_one_host(url: &Url, metadata: &AuthorizationMetadata) -> bool {
     let mut all = vec![metadata.authorization_endpoint.as_str(), metadata.token_endpoint.as_str()];
@@ -162,6 +243,26 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn issuers_are_compared_letter_by_letter() {
+        for (one, other, same) in [
+            ("https://a.example", "https://a.example", true),
+            ("https://a.example/", "https://a.example", true),
+            ("https://a.example/x", "https://a.example/x/", false),
+            ("https://a.example", "https://A.example", false),
+            ("https://a.example", "https://a.example.evil", false),
+            ("", "", false),
+        ] {
+            assert_eq!(is_same(one, other), same, "{one} {other}");
+        }
+        // The one that the user wrote may end with a slash.
+        assert!(is_named("https://a.example/x", "https://a.example/x/"));
+        assert!(is_named("https://a.example/x/", "https://a.example/x"));
+        for other in ["https://a.example/y", "https://a.example/x//", "https://A.example/x", ""] {
+            assert!(!is_named("https://a.example/x", other), "{other}");
+        }
+    }
 
     #[test]
     fn only_metadata_whose_every_address_is_of_the_server_itself_may_name_it_by_a_path() {

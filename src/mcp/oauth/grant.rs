@@ -15,7 +15,7 @@ use rmcp::transport::auth::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::discover::is_same;
+use super::discover::{is_named, is_private_way};
 use super::sign::Key;
 use super::{RIGHTS, TokenFile, discover, wanted_rights};
 use crate::read::words::{line, of_http, of_login};
@@ -81,20 +81,25 @@ impl Tokens {
             return Ok(kept.token.clone());
         }
         let before = kept.map(|kept| kept.scopes).unwrap_or_default();
-        let kept = self.ask(refused.map(|(_, challenge)| challenge), &before).await?;
+        self.replace(refused.map(|(_, challenge)| challenge), &before).await
+    }
+
+    /// Gets another token, and keeps it in place of the one before, which stays where there is no other.
+    async fn replace(&self, challenge: Option<&str>, before: &[String]) -> Result<String, String> {
+        let kept = self.ask(challenge, before).await?;
         let text = serde_json::to_string(&kept).map_err(|e| e.to_string())?;
         tiller_config::write_private(&self.file.0, &text)
             .map_err(|e| format!("the token could not be kept: {e}"))?;
         Ok(kept.token)
     }
 
-    /// Forgets the token, and gets another one.
+    /// Gets another token, with no rights but those that the server wants now.
     ///
     /// # Errors
-    /// As [`Self::token`].
+    /// As [`Self::token`]; the token of before is kept.
     pub(crate) async fn renew(&self) -> Result<(), String> {
-        self.file.clear().await.map_err(|e| of_login(&e))?;
-        self.token(None).await.map(|_| ())
+        let _guard = self.file.acquire_refresh_guard().await.map_err(|e| of_login(&e))?;
+        self.replace(None, &[]).await.map(|_| ())
     }
 
     /// Removes the token.
@@ -110,9 +115,16 @@ impl Tokens {
 
     async fn ask(&self, challenge: Option<&str>, before: &[String]) -> Result<Kept, String> {
         tiller_http::install_crypto();
-        let mut manager = AuthorizationManager::new(&self.url).await.map_err(|e| of_login(&e))?;
+        // The login server of the settings may be one of the user's own network.
+        let manager = match self.grant.issuer {
+            Some(_) => AuthorizationManager::new_allowing_private_addresses(&self.url).await,
+            None => AuthorizationManager::new(&self.url).await,
+        };
+        let mut manager = manager.map_err(|e| of_login(&e))?;
         let (metadata, published) =
-            discover::metadata(&manager, &self.url, challenge).await.map_err(|e| of_login(&e))?;
+            discover::for_programs(&manager, &self.url, challenge, self.grant.issuer.as_deref())
+                .await
+                .map_err(|e| of_login(&e))?;
         if !published {
             return Err(
                 "the server does not say which login server gives its tokens: its operator has to publish it"
@@ -120,7 +132,7 @@ impl Tokens {
             );
         }
         let issuer = metadata.issuer.clone().unwrap_or_default();
-        if let Some(only) = self.grant.issuer.as_deref().filter(|only| !is_same(only, &issuer)) {
+        if let Some(only) = self.grant.issuer.as_deref().filter(|only| !is_named(&issuer, only)) {
             return Err(format!(
                 "the server wants tokens of {}, and its login is for {} alone: nothing was sent",
                 line(&issuer, 200),
@@ -212,8 +224,7 @@ impl Tokens {
     fn may_have_secrets(&self, endpoint: &str) -> Result<Url, String> {
         let here = Url::parse(&self.url).is_ok_and(|url| tiller_http::is_loopback(&url));
         match Url::parse(endpoint) {
-            Ok(url) if url.scheme() == "https" => Ok(url),
-            Ok(url) if url.scheme() == "http" && here && tiller_http::is_loopback(&url) => Ok(url),
+            Ok(url) if is_private_way(endpoint, here) => Ok(url),
             _ => Err(format!(
                 "the login server's address {} is no https address: nothing was sent",
                 line(endpoint, 200)
@@ -303,16 +314,18 @@ impl Tokens {
 /// The company's login, as it describes itself.
 async fn company_server(issuer: &str, client: &LoginClient) -> Result<EmaAuthorizationServer, String> {
     let of_company = |why: String| format!("the company's login {}: {why}", line(issuer, 200));
-    let manager = AuthorizationManager::new(issuer).await.map_err(|e| of_company(of_login(&e)))?;
-    let metadata = manager.resolve_metadata().await.map_err(|e| of_company(of_login(&e)))?;
-    if !metadata.source.is_discovered() {
-        return Err(of_company("it does not say where it gives tokens".into()));
+    let metadata = discover::of_company(issuer, is_named).await;
+    let metadata = metadata.ok_or_else(|| {
+        of_company("it does not describe itself at its own address: nothing was sent".into())
+    })?;
+    let here = Url::parse(issuer).is_ok_and(|url| tiller_http::is_loopback(&url));
+    if !is_private_way(&metadata.token_endpoint, here) {
+        return Err(of_company(format!(
+            "its address {} is no https address: nothing was sent",
+            line(&metadata.token_endpoint, 200)
+        )));
     }
-    let found = metadata.metadata.issuer.clone().unwrap_or_default();
-    if !is_same(&found, issuer) {
-        return Err(of_company(format!("it calls itself {}: nothing was sent", line(&found, 200))));
-    }
-    Ok(authorization_server(&metadata.metadata, client))
+    Ok(authorization_server(&metadata, client))
 }
 
 /// A login server and the client there, which shows its secret as the server wants it.
@@ -405,20 +418,6 @@ fn until(seconds: Option<u64>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn issuers_are_compared_letter_by_letter() {
-        for (one, other, same) in [
-            ("https://a.example", "https://a.example", true),
-            ("https://a.example/", "https://a.example", true),
-            ("https://a.example/x", "https://a.example/x/", false),
-            ("https://a.example", "https://A.example", false),
-            ("https://a.example", "https://a.example.evil", false),
-            ("", "", false),
-        ] {
-            assert_eq!(is_same(one, other), same, "{one} {other}");
-        }
-    }
 
     #[test]
     fn secrets_go_to_https_or_stay_on_this_machine() {

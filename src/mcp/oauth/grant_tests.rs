@@ -33,6 +33,8 @@ struct World {
     refuses: Option<&'static str>,
     /// The right without which a call gets a 403.
     wants: Option<&'static str>,
+    /// Its login server, and that of the company, have a page for persons.
+    pages: bool,
     /// It refuses tokens without a word about what it wants.
     silent: bool,
     /// The client that the company allows.
@@ -54,6 +56,7 @@ impl World {
             holds: 3600,
             refuses: None,
             wants: None,
+            pages: true,
             silent: false,
             allowed: "me",
             asked: Vec::new(),
@@ -121,6 +124,7 @@ impl World {
 fn answer(request: &Recorded, world: &Mutex<World>) -> Reply {
     let base = format!("http://{}", request.header("host").unwrap_or_default());
     let mut world = lock(world);
+    let page = if world.pages { "authorization_endpoint" } else { "x_no_page" };
     match request.path.as_str() {
         "/.well-known/oauth-protected-resource/mcp" => Reply::status(200).json(&json!({
             "resource": format!("{base}/mcp"), "authorization_servers": [format!("{base}{}", world.login)],
@@ -135,14 +139,14 @@ fn answer(request: &Recorded, world: &Mutex<World>) -> Reply {
             let own = format!("{base}/token");
             let token = if world.token_endpoint.is_empty() { &own } else { &world.token_endpoint };
             Reply::status(200).json(&json!({
-                "issuer": base, "authorization_endpoint": format!("{base}/authorize"), "token_endpoint": token,
+                "issuer": base, page: format!("{base}/authorize"), "token_endpoint": token,
                 // It has no login for persons.
                 "response_types_supported": ["none"], "token_endpoint_auth_methods_supported": [world.methods],
                 "token_endpoint_auth_signing_alg_values_supported": ["ES256"]
             }))
         }
         "/.well-known/oauth-authorization-server/company" => Reply::status(200).json(&json!({
-            "issuer": format!("{base}/company"), "authorization_endpoint": format!("{base}/company/authorize"),
+            "issuer": format!("{base}/company"), page: format!("{base}/company/authorize"),
             "token_endpoint": format!("{base}/company/token")
         })),
         "/company/token" if world.refuses == Some("company") => {
@@ -436,6 +440,53 @@ async fn a_companys_id_token_becomes_a_token_of_the_server() {
     hub.end().await;
 }
 
+/// A login server for programs has no page for persons, and a slash behind the address in the settings is no other server.
+#[tokio::test(flavor = "multi_thread")]
+async fn login_servers_without_a_page_for_persons_give_tokens() {
+    let Some(rig) = rig() else { return };
+    rig.world().pages = false;
+    let base = rig.server.url();
+    let company = json!({"issuer": format!("{base}/company/"), "client_id": "tiller", "client_secret": "c"});
+    let login = json!({"kind": "enterprise", "token": "id.to.ken", "company": company});
+    for settings in [
+        json!({"client_id": "me", "client_secret": "s", "login": {}}),
+        json!({"client_id": "me1", "client_secret": "s", "login": {"issuer": format!("{base}/")}}),
+        json!({"client_id": "me", "client_secret": "s", "login": login}),
+    ] {
+        let hub = rig.hub(&settings);
+        passes(&hub).await;
+        hub.end().await;
+    }
+    // One that calls itself otherwise gets nothing.
+    let before = rig.world().asked.len();
+    rig.world().login = "/.well-known/other";
+    let hub = rig.hub(&json!({"client_id": "me2", "client_secret": "s", "login": {}}));
+    fails(&hub).await;
+    assert_eq!(rig.world().asked.len(), before);
+    hub.end().await;
+}
+
+/// A login that is made anew and fails leaves the token of before in use.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_renewal_loses_no_token() {
+    let Some(rig) = rig() else { return };
+    let settings = json!({"client_id": "me", "client_secret": "s", "login": {}});
+    let hub = rig.hub(&settings);
+    passes(&hub).await;
+    let remote = hub.find("remote").unwrap();
+    rig.world().refuses = Some("access_denied");
+    assert!(remote.log_in(&|_| ()).await.is_err());
+    hub.end().await;
+    let hub = rig.hub(&settings);
+    passes(&hub).await;
+    assert!(kept(rig.folder.path()).contains("token-1"));
+    rig.world().refuses = None;
+    hub.find("remote").unwrap().log_in(&|_| ()).await.unwrap();
+    assert!(!kept(rig.folder.path()).contains("token-1"), "another one takes its place");
+    passes(&hub).await;
+    hub.end().await;
+}
+
 /// A server of the revision of March 2025 that is its own login server below `/oauth`, with metadata at the root.
 fn of_march(request: &Recorded, issuer: &Value, known: bool, given: &Mutex<Vec<String>>) -> Reply {
     let base = format!("http://{}", request.header("host").unwrap_or_default());
@@ -506,27 +557,4 @@ async fn a_server_of_march_2025_may_name_itself_by_a_path_and_no_other_server() 
 
 fn remote_settings(server: &ScriptServer) -> McpServer {
     McpServer { url: Some(format!("{}/mcp", server.url())), ..McpServer::default() }
-}
-
-/// Servers of the revision of March 2025 answer with lists of messages in an event.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_list_of_messages_in_an_event_is_taken_apart() {
-    let server = ScriptServer::with(|request, _| {
-        if request.method != "POST" {
-            return Reply::status(405);
-        }
-        let message = request.json();
-        if message["method"] != "tools/call" {
-            return speak(&message, false, "");
-        }
-        let note = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}});
-        let content = json!({"content": [{"type": "text", "text": "in a list"}]});
-        let result = json!({"jsonrpc": "2.0", "id": message["id"], "result": content});
-        Reply::sse(format!("event: message\ndata: {}\n\n", json!([note, result])))
-    });
-    let folder = tempfile::tempdir().unwrap();
-    let hub = hub_with(folder.path(), remote_settings(&server));
-    let result = call(&hub).await.unwrap();
-    assert_eq!(result.parts, [tiller_protocol::Part::Text { text: "in a list".into() }]);
-    hub.end().await;
 }

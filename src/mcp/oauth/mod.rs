@@ -172,7 +172,7 @@ pub(crate) fn wanted_rights(challenge: &str) -> Vec<String> {
 }
 
 /// A parameter of a challenge (RFC 9110), in quotes or not.
-fn parameter(challenge: &str, name: &str) -> Option<String> {
+pub(crate) fn parameter(challenge: &str, name: &str) -> Option<String> {
     let mut rest = challenge;
     while let Some((before, after)) = rest.split_once('=') {
         let key = before.trim_end().rsplit([' ', ',', '\t']).next().unwrap_or_default();

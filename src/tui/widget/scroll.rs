@@ -32,8 +32,8 @@ impl Scroll {
             Self { sheet: Sheet::new(lines, self.columns.max(1)), columns: self.columns, ..Self::default() };
     }
 
-    /// Cuts for a size. `visible`: it is about to be drawn with nothing over it.
-    pub fn measure(&mut self, columns: usize, page: usize, visible: bool) {
+    /// Cuts for a width. The window stays where it is: how many rows it has is not known yet.
+    pub(crate) fn fit(&mut self, columns: usize) {
         let columns = columns.max(1);
         if columns != self.columns {
             let all = !self.sheet.rows.is_empty() && self.seen >= self.sheet.rows.len();
@@ -47,6 +47,11 @@ impl Scroll {
             self.tail = all.then_some(0);
             self.top = row(at);
         }
+    }
+
+    /// Cuts for a size. `visible`: it is about to be drawn with nothing over it.
+    pub fn measure(&mut self, columns: usize, page: usize, visible: bool) {
+        self.fit(columns);
         self.page = page;
         self.top = self.top.min(self.last());
         if visible && page > 0 {

@@ -1,10 +1,11 @@
 //! Resources and prompts of MCP servers in messages: headless, and chosen in the screen.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tiller_testkit::{ScriptServer, Term};
 
 use super::mcp::{entry, place};
-use crate::common::{TIMEOUT, poll, says};
+use crate::common::{TIMEOUT, calls, let_deafness_pass, poll, says};
+use crate::screen::{press_until, say, type_in, unfold};
 
 /// The content of the last message of a request.
 fn content(body: &Value) -> Value {
@@ -101,4 +102,47 @@ fn the_screen_offers_what_servers_have_and_keeps_a_message_that_fails() {
     term.keys("\r");
     let arrived = || sent(&server, "Review src/b.rs").then_some(());
     poll(TIMEOUT, arrived).expect("the prompt is sent");
+}
+
+/// A form of thirty values is listed whole on a small screen, and answered in the parts that the server needs.
+#[test]
+fn a_form_of_thirty_values_is_read_and_answered_at_80x24() {
+    let call =
+        calls("c1", "mcp_call", json!({"server": "forms", "tool": "echo", "arguments": {"text": "x"}}));
+    let server = ScriptServer::start([call, says("All given.")]);
+    let Some(place) = place(&server) else { return };
+    place.config(&entry(&place, "forms", "asks-much"));
+    let mut term: Term = place.term(&["--profile", "full"], 80, 24);
+    term.wait_text("Type what you want done");
+    say(&mut term, "fill it in");
+    term.wait("the form", |screen| screen.contains("It asks for 30 values"));
+    let first = term.screen();
+    assert!(first.contains("1. Value number 1") && !first.contains("30. Value number 30"), "{first}");
+    unfold(&mut term);
+    let last = |screen: &str| (1..=30).rev().find(|n| screen.contains(&format!("{n}. Value number {n}")));
+    while let Some(n @ ..30) = last(&term.screen()) {
+        press_until(&mut term, "\x1b[6~", |screen| last(screen) > Some(n));
+    }
+    press_until(&mut term, "\x1b[H", |screen| screen.contains("It asks for 30 values"));
+    press_until(&mut term, "\x1b[F", |screen| last(screen) == Some(30));
+    term.wait("the last value and the choices", |screen| {
+        ["30. Value number 30", "Answer all 30", "Answer the 2 that it needs", "Decline"]
+            .iter()
+            .all(|words| screen.contains(words))
+    });
+    term.keys("2");
+    for (n, label, answer) in [(1, "Value number 1", "Ada"), (2, "Value number 30", "Bo")] {
+        let place = format!("Value {n} of 2: {label}");
+        term.wait(&place, |screen| screen.contains(&place));
+        unfold(&mut term);
+        let_deafness_pass();
+        type_in(&mut term, answer);
+        term.keys("\r");
+    }
+    term.wait_text("All given.");
+    let told =
+        server.bodies().iter().map(|body| body["messages"].to_string()).find(|all| all.contains("Ada"));
+    let told = told.expect("the answer of the form");
+    assert!(told.contains("accept") && told.contains("v30") && !told.contains("v02"), "{told}");
+    drop(term);
 }

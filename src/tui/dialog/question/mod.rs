@@ -6,6 +6,7 @@ use crate::panel::Placement;
 use crate::registry::Dialog;
 use crate::text::line::Line;
 use crate::text::sheet::Sheet;
+use crate::widget::edit::Edit;
 
 mod answer_state;
 pub mod approval;
@@ -21,6 +22,18 @@ const SEEN: u16 = 3;
 /// True where a question leaves the conversation in view, and has a row for its title.
 pub(crate) fn is_roomy((columns, rows): (u16, u16)) -> bool {
     columns >= 60 && rows >= 16
+}
+
+/// The move in the text of a question that an action stands for while `field` has the keys; `None`: none. Home and End are
+/// keys of the field where something is written in it.
+pub(crate) fn reads(action: &str, field: &Edit) -> Option<&'static str> {
+    match action {
+        "clarify.page_down" | "list.page_down" => Some("list.page_down"),
+        "clarify.page_up" | "list.page_up" => Some("list.page_up"),
+        "edit.home" if field.is_empty() => Some("list.first"),
+        "edit.end" if field.is_empty() => Some("list.last"),
+        _ => None,
+    }
 }
 
 /// Where a question lies with so many rows of text, and beside them so many `others` that do not scroll: in the composer's
@@ -57,3 +70,6 @@ impl TextRows {
 
 /// The dialogs of this group, those that open by an action in the order of help.
 pub(crate) const DIALOGS: &[Dialog] = &[approval::DIALOG, clarify::DIALOG, program::DIALOG];
+
+#[cfg(test)]
+mod paging_tests;

@@ -52,6 +52,8 @@ pub(crate) const DIALOG: Dialog = Dialog {
             ("ctrl-j", "approval.newline"),
             ("alt-enter", "approval.newline"),
             ("shift-enter", "approval.newline"),
+            ("pagedown", "list.page_down"),
+            ("pageup", "list.page_up"),
         ]),
     ],
     samples: &[("approval", || Box::new(sample()))],

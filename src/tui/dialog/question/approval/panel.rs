@@ -1,6 +1,7 @@
 //! The approval dialog as a [`Panel`].
 
 use super::*;
+use crate::dialog::question::reads;
 use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Approval {
@@ -29,6 +30,10 @@ impl Panel for Approval {
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
         let id = action.0;
+        let read = self.fields.active().and_then(|field| reads(id, field));
+        if read.is_some_and(|id| self.text.act(id)) {
+            return Reply::done();
+        }
         if id.starts_with("edit.") || id == "approval.send" || id == "approval.newline" {
             let Some(edit) = self.fields.active_mut() else { return Reply::done() };
             match id {

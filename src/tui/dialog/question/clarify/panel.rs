@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::dialog::picker::FILTER_PROMPT;
-use crate::dialog::question::placed;
+use crate::dialog::question::{placed, reads};
 use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Clarify {
@@ -41,6 +41,10 @@ impl Panel for Clarify {
             return Reply::done();
         }
         self.answer_state.feedback = None;
+        let field = if self.writing { &self.own } else { &self.filter };
+        if reads(id, field).is_some_and(|id| self.question.act(id)) {
+            return Reply::done();
+        }
         match id {
             "clarify.decline" => return self.answer(AskReply::Declined),
             "clarify.choose" => return self.choose(numbered),
@@ -69,12 +73,6 @@ impl Panel for Clarify {
             }
             "clarify.text" if !self.options.free => {
                 self.answer_state.feedback = Some("Only the listed answers are possible".into())
-            }
-            "clarify.page_down" => {
-                self.question.act("list.page_down");
-            }
-            "clarify.page_up" => {
-                self.question.act("list.page_up");
             }
             id if id.starts_with("edit.") => {
                 let edit = if self.writing { &mut self.own } else { &mut self.filter };
@@ -135,7 +133,7 @@ impl Panel for Clarify {
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
         self.answer_state.delay.note_drawn(cx);
         self.sheet = self.list(area.width);
-        self.question.measure(usize::from(area.width), usize::from(u16::MAX), false);
+        self.question.fit(usize::from(area.width));
         let [question, list, ..] = self.parts(area);
         self.question.measure(usize::from(area.width), usize::from(question.height), cx.focus);
         let (from, to) = self.span();

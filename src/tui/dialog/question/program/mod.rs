@@ -48,8 +48,11 @@ pub(crate) const DIALOG: Dialog = Dialog {
             ("d", "question.drop"),
         ]),
         Scope::new("question", None, "Other questions", false).keys(KEYS),
-        Scope::new("question_text", Some("input"), "Other questions, text", true)
-            .keys(&[("enter", "question.send")]),
+        Scope::new("question_text", Some("input"), "Other questions, text", true).keys(&[
+            ("enter", "question.send"),
+            ("pagedown", "list.page_down"),
+            ("pageup", "list.page_up"),
+        ]),
     ],
     samples: &[
         ("trust", || sample(0)),

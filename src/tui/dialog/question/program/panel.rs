@@ -1,7 +1,7 @@
 //! The dialog of the program's own questions as a [`Panel`].
 
 use super::*;
-use crate::dialog::question::placed;
+use crate::dialog::question::{placed, reads};
 use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Question {
@@ -37,7 +37,10 @@ impl Panel for Question {
             return Reply::Ignored;
         }
         if self.writing && id != "question.send" {
-            self.field.act(id);
+            match reads(id, &self.field) {
+                Some(id) => self.text.act(id),
+                None => self.field.act(id),
+            };
             return Reply::done();
         }
         if !self.answer_state.takes(model) {
