@@ -46,8 +46,8 @@ pub(crate) struct PdfText {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PdfError {
     #[error(
-        "it is protected by a password, so its text was not read; `qpdf --decrypt IN OUT` makes a file without the protection, \
-         mostly without a password; where it asks for one, the person has to give it"
+        "it is protected by a password, so its text was not read; `qpdf --decrypt IN OUT` makes a file that can be read, \
+         mostly without a password; else only the user can open it"
     )]
     Encrypted,
     #[error("it is damaged: it has no pages that could be found")]
