@@ -12,6 +12,7 @@
 //! | [`role`], [`line`] | meanings of text and areas; clean text with looks |
 //! | [`sign`] | the signs of the screen, with ASCII forms |
 //! | [`mod@wrap`], [`sheet`] | lines cut into rows; rows of many lines |
+//! | [`path`] | paths as rows and questions name them |
 //! | [`markdown`] | Markdown to lines, also while its source still grows |
 //!
 //! May use: nothing of this project. Not here: files, clocks and settings, except [`width::ambiguous_wide`], which is a
@@ -20,6 +21,7 @@
 pub mod clean;
 pub mod line;
 pub mod markdown;
+pub mod path;
 pub mod role;
 pub mod sheet;
 pub mod shorten;

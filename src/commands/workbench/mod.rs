@@ -168,6 +168,7 @@ pub(crate) fn show(
     options.folders.state = Some(setup.places.state.clone());
     options.folders.draft = Some(setup.drafts());
     options.folders.scratch = setup.places.cache.join("editor");
+    options.folders.workspace = Some(setup.project.clone());
     options.tools = setup.tools.catalog();
     options.mode.inline = open.inline;
     options.mode.plain = open.plain;

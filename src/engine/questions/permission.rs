@@ -445,22 +445,13 @@ fn sent(q: &Question<'_>, name: impl Fn(&str) -> String) -> Option<String> {
     (!files.is_empty()).then(|| format!("gives {} to {host}", files.join(", ")))
 }
 
-/// A path below one of these folders without the folder; any other as it is.
-fn short<'p>(roots: &[String], path: &'p str) -> &'p str {
-    let below = roots.iter().find_map(|root| path.strip_prefix(root.as_str())?.strip_prefix('/'));
-    // `..` leads out again, and a name that begins with `~` would look like one of the home folder.
-    let clear =
-        |rest: &&str| !rest.is_empty() && !rest.starts_with('~') && rest.split('/').all(|part| part != "..");
-    below.filter(clear).unwrap_or(path)
-}
-
 impl Permit {
     /// Writes a path as questions do: relative in the user's workspace. An agent with a folder of its own works outside of it.
     pub(crate) fn named(&self) -> impl Fn(&str) -> String + use<> {
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
         let folder = &policy.roots.workspace;
         let roots = [folder.clone(), policy.roots.real(folder)].map(|root| names::written(&root));
-        move |path| short(&roots, path).to_owned()
+        move |path| tiller_text::path::below(&roots, path).to_owned()
     }
 
     /// The question for the dialog. The hash ties the answer to exactly what runs, with absolute paths.
@@ -568,24 +559,4 @@ pub(crate) fn deletion_ask(deletion: &Deletion) -> Option<PermissionAsk> {
         editable: false,
     };
     call.ask(&verdict)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_path_is_short_only_where_it_says_where_it_leads() {
-        let roots = ["/w".to_owned(), "/real/w".to_owned()];
-        for (path, want) in [
-            ("/w/src/a.rs", "src/a.rs"),
-            ("/real/w/a.rs", "a.rs"),
-            ("/w/../etc/passwd", "/w/../etc/passwd"),
-            ("/w/~/.ssh/id", "/w/~/.ssh/id"),
-            ("/w", "/w"),
-            ("/work/a.rs", "/work/a.rs"),
-            ("src/a.rs", "src/a.rs"),
-            ("/etc/hosts", "/etc/hosts"),
-        ] {
-            assert_eq!(super::short(&roots, path), want);
-        }
-    }
 }

@@ -210,6 +210,9 @@ impl Tabs {
 
     /// Notes that a tab was closed.
     fn detached(&self, target: &str) {
+        for owner in lock(&self.owners).values().filter_map(Weak::upgrade) {
+            owner.outlet.guard.empty(target);
+        }
         if let Some(page) = lock(&self.known).remove(target).and_then(|page| page.upgrade()) {
             lock(&page.state).gone = Some(Gone::Closed);
             page.changed.notify_waiters();

@@ -46,7 +46,8 @@ pub(crate) struct PdfText {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PdfError {
     #[error(
-        "it is encrypted; `qpdf --decrypt IN OUT` makes a file that can be read, often without a password"
+        "it is protected by a password, so its text was not read; `qpdf --decrypt IN OUT` makes a file that can be read, \
+         mostly without a password; else only the user can open it"
     )]
     Encrypted,
     #[error("it is damaged: it has no pages that could be found")]

@@ -246,9 +246,12 @@ fn files_without_a_text_say_why() {
     let secret =
         file(&[b"<< /Type /Catalog >>".to_vec(), b"<< /Filter /Standard >>".to_vec()], "/Encrypt 2 0 R");
     assert_eq!(read(&secret), Err(PdfError::Encrypted));
-    for (error, word) in
-        [(PdfError::Encrypted, "qpdf"), (PdfError::NoText(3), "scans"), (PdfError::NoPages, "damaged")]
-    {
+    for (error, word) in [
+        (PdfError::Encrypted, "protected by a password"),
+        (PdfError::Encrypted, "qpdf"),
+        (PdfError::NoText(3), "scans"),
+        (PdfError::NoPages, "damaged"),
+    ] {
         assert!(error.to_string().contains(word));
     }
     let some = read(&pages(&[HELLO, "q Q", HELLO])).unwrap();

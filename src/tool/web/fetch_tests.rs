@@ -375,7 +375,7 @@ async fn a_pdf_comes_as_text_whatever_the_server_calls_it() {
         assert!(said.contains("%PDF- begins them") && !said.contains("<main>"), "{said}");
     }
     let said = say("locked").await;
-    assert!(said.contains("application/pdf") && said.contains("it is encrypted"), "{said}");
+    assert!(said.contains("application/pdf") && said.contains("protected by a password"), "{said}");
     let b = b.limits(|l| l.fetch_bytes = 60);
     let said = b.say(&WebFetch, json!({"url": "http://a.example/a.pdf"})).await;
     assert!(said.contains("only its first 60 B were fetched"), "{said}");

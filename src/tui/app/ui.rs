@@ -91,6 +91,8 @@ pub struct UiFolders {
     pub draft: Option<PathBuf>,
     /// Files for the external editor.
     pub scratch: PathBuf,
+    /// The workspace; `None`: there is none.
+    pub workspace: Option<PathBuf>,
 }
 
 /// Functions of other rooms that the screen calls. `None`: what needs the function is not possible.
@@ -138,6 +140,7 @@ impl UiOptions {
             state: None,
             draft: None,
             scratch: tempfile::env::temp_dir(),
+            workspace: None,
         };
         Self {
             config: schema::Ui::default(),
@@ -327,6 +330,7 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
     app.model.environment.folders.scratch.clone_from(&o.folders.scratch);
     app.model.environment.folders.config.clone_from(&o.folders.config);
     app.model.environment.folders.data.clone_from(&o.folders.data);
+    app.model.environment.folders.workspace = named(o.folders.workspace.as_deref());
     app.model.set_tools(&o.tools);
     app.outside.status.runner.clone_from(&o.hooks.statusline);
     app.questions.first_run = o.start.first_run;
@@ -340,6 +344,16 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
 #[expect(clippy::expect_used, reason = "the built-in keymap is compiled in, and a test loads it")]
 fn builtin_keys() -> Keymap {
     keymap::preset(shipped::registry().words(), "default").expect("the built-in keymap")
+}
+
+/// The names that a folder has in paths.
+fn named(folder: Option<&Path>) -> Vec<String> {
+    let Some(folder) = folder else { return Vec::new() };
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let mut names: Vec<String> =
+        [folder, &real].iter().filter_map(|f| Some(f.to_str()?.to_owned())).collect();
+    names.dedup();
+    names
 }
 
 /// The keymap of the settings with the person's overlay.

@@ -28,7 +28,7 @@ use crate::widget::sign;
 pub use describe::describe;
 pub(crate) use summary::thousands;
 pub use tool::{inner_sign, seconds};
-pub(crate) use tool::{is_todo, joins};
+pub(crate) use tool::{is_todo, joins, named, row_words};
 
 /// Columns left of every block's text.
 pub const INDENT: usize = 2;
@@ -50,6 +50,8 @@ pub struct CellCx<'a> {
     pub zone: &'a TimeZone,
     /// Keys as text: unfold, open the viewer, open the review.
     pub keys: [&'a str; 3],
+    /// Folders that paths in rows are named without.
+    pub folders: &'a [String],
 }
 
 impl CellCx<'_> {
@@ -250,7 +252,7 @@ pub fn source(cell: &Cell) -> String {
                 files.iter().map(|f| f.diff.as_str()).collect::<Vec<_>>().join("")
             }
             _ if !t.output.is_empty() => t.output.text().to_owned(),
-            _ => tool::what(t).1,
+            _ => tool::whole(t).1,
         },
         Body::Summary { summary, .. } => summary.clone(),
         Body::Checkpoint { name } => name.clone(),
@@ -280,7 +282,7 @@ pub fn kind(cell: &Cell) -> &'static str {
 pub fn search_text(cell: &Cell) -> String {
     match &cell.body {
         Body::Tool(t) => {
-            let (verb, target) = tool::what(t);
+            let (verb, target) = tool::whole(t);
             format!("{verb} {target}\n{}", t.output.text())
         }
         Body::User { text, sent: Some(sent), .. } => format!("{text}\n{sent}"),

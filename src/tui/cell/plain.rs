@@ -45,7 +45,7 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
             )]
         }
         Body::Tool(t) => {
-            let (verb, target) = tool::what(t);
+            let (verb, target) = tool::whole(t);
             let (size, time) = tool::measure(t, cell.time);
             let state = match t.state {
                 _ if t.asked.is_some() => "needs you",

@@ -21,6 +21,7 @@ fn cx(columns: usize) -> CellCx<'static> {
         now: Time(37_272_000),
         zone: &UTC,
         keys: ["Ctrl-O", "Ctrl-X o", "Ctrl-X d"],
+        folders: &[],
     }
 }
 
@@ -322,4 +323,42 @@ fn the_text_that_was_sent_is_shown_when_its_message_is_unfolded() {
     });
     let whole = shown(&lay(&long, &[], &CellCx { unfolded: true, ..cx(60) }, None), 60);
     assert_eq!(whole.matches("understand").count(), 12, "no word is broken: {whole}");
+}
+
+#[test]
+fn rows_name_paths_without_the_workspace() {
+    let folders = ["/w/app".to_owned(), "/real/app".to_owned()];
+    let unnamed = |name: &str, arguments| tool(name, arguments, ToolState::Done(ToolOutcome::Ok));
+    let called = |verb: &str, target: &str| {
+        let mut t = unnamed("x", json!({}));
+        (t.verb, t.target) = (verb.into(), target.into());
+        t
+    };
+    for (t, row) in [
+        (called("read", "/w/app/src/a.rs:3-9"), "src/a.rs:3-9"),
+        (called("write", "/real/app/a.rs"), "a.rs"),
+        (called("edit", "/w/app/a b.rs"), "a b.rs"),
+        (called("patch", "/w/app/a.rs and 2 more"), "a.rs and 2 more"),
+        (called("list", "/w/app"), "."),
+        (called("draw", "/w/app/a.svg"), "a.svg"),
+        (called("search", "/w/app/x in /w/app/src"), "/w/app/x in src"),
+        (called("search", "/w/app/x"), "/w/app/x"),
+        // Where it is needed, the path is whole.
+        (called("read", "/w/apple/a.rs"), "/w/apple/a.rs"),
+        (called("read", "/w/app/../b.rs"), "/w/app/../b.rs"),
+        (called("read", "/etc/hosts"), "/etc/hosts"),
+        // A command stays as it is.
+        (called("shell", "/w/app/run --all"), "/w/app/run --all"),
+        (called("script", "/w/app/run"), "/w/app/run"),
+        // After a restart.
+        (unnamed("read_file", json!({"path": "/w/app/src/a.rs"})), "src/a.rs"),
+        (unnamed("terminal", json!({"command": "cat /w/app/a"})), "cat /w/app/a"),
+    ] {
+        let c = cell(Body::Tool(Box::new(t)));
+        let text = shown(&lay(&c, &[], &CellCx { folders: &folders, ..cx(78) }, None), 78);
+        let words = text.lines().next().unwrap().split_once(' ').unwrap().1;
+        let words: Vec<&str> = words.trim().split("  ").collect();
+        assert!(words.iter().any(|w| w.trim().ends_with(row)), "{row}: {text}");
+        assert_eq!(text.contains("/w/app") || text.contains("/real"), row.contains("/w/app"), "{text}");
+    }
 }

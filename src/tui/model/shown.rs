@@ -28,6 +28,15 @@ impl Model {
         self.shown.clone().unwrap_or_else(AgentId::main)
     }
 
+    /// The folders that paths in the rows of the shown agent are named without: those of the workspace, unless it works elsewhere.
+    pub(crate) fn row_folders(&self) -> &[String] {
+        let child = self.row(&self.shown_agent()).and_then(|a| a.child.as_deref());
+        match child {
+            Some(child) if !child.folder.is_empty() || !child.terminal.is_empty() => &[],
+            _ => &self.environment.folders.workspace,
+        }
+    }
+
     /// The agent that works on this item of the shown plan: the agent that the item names, else the newest agent that
     /// was started for it.
     pub(crate) fn assignee<'m>(&'m self, item: &'m TodoItem) -> Option<&'m AgentId> {

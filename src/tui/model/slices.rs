@@ -132,6 +132,8 @@ pub struct Folders {
     pub draft: Option<PathBuf>,
     /// Files for the external editor.
     pub scratch: PathBuf,
+    /// The workspace as it is named and as it really is: rows name what is in it without it.
+    pub workspace: Vec<String>,
 }
 
 /// The terminal's window.

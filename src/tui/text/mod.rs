@@ -10,7 +10,7 @@ mod narrow_tests;
 pub mod paint;
 
 pub use tiller_text::{Gutter, Line, Look, Row, Wrap, shorten_end, shorten_middle};
-pub use tiller_text::{clean, line, markdown, sheet, shorten, width, wrap};
+pub use tiller_text::{clean, line, markdown, path, sheet, shorten, width, wrap};
 
 /// The lines of a Markdown text, for a width; `None`: for any width, with tables as text.
 pub(crate) fn markdown_lines(source: &str, columns: Option<usize>) -> Vec<Line> {

@@ -34,6 +34,7 @@ const INPUT: &[(&str, &str, &str)] = &[
     ("src/commands/workbench/session_link.rs", "model", "an argument of the command line"),
     ("src/store/knowledge/learnings.rs", "agent", "a column of the database"),
     ("src/store/transfer/import_rows.rs", "kind", "a column of the database"),
+    ("src/tool/browser/cdp/connection.rs", "method", "what a browser sends"),
     ("src/tool/browser/page/events.rs", "method", "what a browser sends"),
     ("src/tool/browser/tabs.rs", "method", "what a browser sends"),
     ("src/tui/dialog/commands/palette.rs", "id", "an identifier of the list's own"),

@@ -30,7 +30,7 @@ pub(crate) enum CdpError {
     /// The browser refused the call.
     #[error("the browser refused: {0}")]
     Refused(String),
-    /// The reply is no JSON, or nested too deeply.
+    /// The reply is of no known form, nested too deeply, or too large.
     #[error("the browser gave a reply that cannot be read")]
     Unreadable,
     /// No reply in time.
@@ -70,7 +70,7 @@ type Sinks = Mutex<HashMap<Option<String>, mpsc::Sender<Event>>>;
 pub(crate) struct Cdp {
     next: AtomicU64,
     /// The writer task holds the other end; it closes when the browser is gone.
-    outbox: mpsc::Sender<String>,
+    outbox: mpsc::Sender<Value>,
     waiting: Arc<Waiting>,
     sinks: Arc<Sinks>,
     /// Whether the browser is gone. The reader task holds the other end.
@@ -82,7 +82,7 @@ pub(crate) struct Cdp {
 impl Cdp {
     /// Starts the tasks of a connection.
     pub(crate) fn new(mut transmit: Box<dyn Transmit>, receive: Box<dyn Receive>) -> Self {
-        let (outbox, mut messages) = mpsc::channel::<String>(OUTBOX);
+        let (outbox, mut messages) = mpsc::channel::<Value>(OUTBOX);
         let (over, closed) = watch::channel(false);
         let (waiting, sinks) = (Arc::new(Waiting::default()), Arc::new(Sinks::default()));
         let writer = tokio::spawn(async move {
@@ -104,10 +104,13 @@ impl Cdp {
         }
     }
 
-    /// Events of a session from now on. They end when the receiver is dropped.
+    /// Events of a session from now on. They end with the session.
     pub(crate) fn events(&self, session: Option<&str>) -> mpsc::Receiver<Event> {
         let (sink, events) = mpsc::channel(EVENTS);
-        lock(&self.sinks).insert(session.map(str::to_owned), sink);
+        let mut sinks = lock(&self.sinks);
+        // Of those that are gone nothing else may come.
+        sinks.retain(|_, sink| !sink.is_closed());
+        sinks.insert(session.map(str::to_owned), sink);
         events
     }
 
@@ -198,12 +201,12 @@ impl Drop for Forget<'_> {
     }
 }
 
-fn message(id: u64, session: Option<&str>, method: &str, params: &Value) -> String {
+fn message(id: u64, session: Option<&str>, method: &str, params: &Value) -> Value {
     let mut message = json!({"id": id, "method": method, "params": params});
     if let Some(session) = session {
         message["sessionId"] = session.into();
     }
-    message.to_string()
+    message
 }
 
 async fn read(
@@ -231,7 +234,10 @@ async fn read(
 /// Hands a message to the call or the page that it is for. What is neither is ignored.
 async fn deliver(message: &[u8], waiting: &Waiting, sinks: &Sinks) {
     let Ok(incoming) = serde_json::from_slice::<Incoming>(message) else {
-        tracing::debug!(bytes = message.len(), "a message of the browser is not JSON");
+        tracing::debug!(bytes = message.len(), "a message of the browser cannot be read");
+        if let Some(call) = id_of(message).and_then(|id| lock(waiting).remove(&id)) {
+            let _ = call.send(Err(CdpError::Unreadable));
+        }
         return;
     };
     if let Some(id) = incoming.id {
@@ -247,11 +253,100 @@ async fn deliver(message: &[u8], waiting: &Waiting, sinks: &Sinks) {
     }
     let Ok(event) = serde_json::from_slice::<Event>(message) else { return };
     let sink = lock(sinks).get(&event.session).cloned();
+    let gone = (event.method == "Target.detachedFromTarget").then(|| event.params["sessionId"].clone());
     if let Some(sink) = sink {
         let session = event.session.clone();
         // Waits for the page's task, which never waits for a reply of the browser.
         if sink.send(event).await.is_err() {
             lock(sinks).remove(&session);
         }
+    }
+    // Behind it the session has no events: what waits for them ends.
+    if let Some(gone) = gone.as_ref().and_then(Value::as_str) {
+        lock(sinks).remove(&Some(gone.to_owned()));
+    }
+}
+
+/// The id with which a message begins that cannot be read.
+fn id_of(message: &[u8]) -> Option<u64> {
+    let rest = message.strip_prefix(b"{\"id\":")?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use async_trait::async_trait;
+
+    use super::*;
+
+    struct Ear(mpsc::UnboundedSender<Value>);
+    struct Mouth(mpsc::UnboundedReceiver<String>);
+
+    #[async_trait]
+    impl Transmit for Ear {
+        async fn send(&mut self, message: Value) -> io::Result<()> {
+            self.0.send(message).map_err(io::Error::other)
+        }
+    }
+
+    #[async_trait]
+    impl Receive for Mouth {
+        async fn receive(&mut self) -> io::Result<Option<Vec<u8>>> {
+            Ok(self.0.recv().await.map(String::into_bytes))
+        }
+    }
+
+    fn connection() -> (Cdp, mpsc::UnboundedSender<String>, mpsc::UnboundedReceiver<Value>) {
+        let (say, said) = mpsc::unbounded_channel();
+        let (hear, heard) = mpsc::unbounded_channel();
+        (Cdp::new(Box::new(Ear(hear)), Box::new(Mouth(said))), say, heard)
+    }
+
+    #[tokio::test]
+    async fn a_reply_that_cannot_be_read_fails_its_call_at_once_and_no_other() {
+        for rest in ["", ",\"result\":nothing}", ",\"result\":{\"a\":", ",\"error\":7}"] {
+            let (cdp, say, mut heard) = connection();
+            let reply = async {
+                let id = heard.recv().await.unwrap()["id"].clone();
+                for message in ["no JSON".into(), "{\"id\":".into(), format!("{{\"id\":{id}{rest}")] {
+                    say.send(message).unwrap();
+                }
+            };
+            let (replied, ()) = tokio::join!(cdp.call(None, "A.b", json!({})), reply);
+            assert_eq!(replied, Err(CdpError::Unreadable), "{rest}");
+            let reply = async {
+                let id = heard.recv().await.unwrap()["id"].clone();
+                say.send(json!({"id": id, "result": {"a": 1}}).to_string()).unwrap();
+            };
+            let (replied, ()) = tokio::join!(cdp.call(None, "A.c", json!({})), reply);
+            assert_eq!(replied, Ok(json!({"a": 1})), "{rest}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_events_of_a_session_end_with_it_and_leave_nothing() {
+        let (cdp, say, _heard) = connection();
+        let mut root = cdp.events(None);
+        for n in 0..500 {
+            let session = format!("s{n}");
+            let mut events = cdp.events(Some(&session));
+            for (method, of) in [("Page.x", &session), ("Target.detachedFromTarget", &String::new())] {
+                let mut event = json!({"method": method, "params": {"sessionId": session}});
+                if !of.is_empty() {
+                    event["sessionId"] = of.as_str().into();
+                }
+                say.send(event.to_string()).unwrap();
+            }
+            assert_eq!(events.recv().await.unwrap().method, "Page.x");
+            assert!(events.recv().await.is_none());
+            assert_eq!(root.recv().await.unwrap().params["sessionId"], session.as_str());
+            // One that nothing receives any more.
+            drop(cdp.events(Some("left")));
+        }
+        let _ = cdp.events(Some("new"));
+        assert!(lock(&cdp.sinks).len() <= 3, "those of {} sessions stay", lock(&cdp.sinks).len());
     }
 }

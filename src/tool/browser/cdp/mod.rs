@@ -16,6 +16,7 @@ pub(crate) use socket::{connect, endpoint};
 use std::io;
 
 use async_trait::async_trait;
+use serde_json::Value;
 
 /// Greatest message that is read, in bytes: a picture of a large page, or the elements of one with 30,000 rows.
 pub(crate) const MESSAGE_BYTES: usize = 192 << 20;
@@ -23,19 +24,20 @@ pub(crate) const MESSAGE_BYTES: usize = 192 << 20;
 /// Receives messages of the browser, each one JSON text.
 #[async_trait]
 pub(crate) trait Receive: Send {
-    /// The next message; `None`: the browser closed the connection.
+    /// The next message; `None`: the browser closed the connection. One that cannot be read breaks off behind its id, so that its
+    /// call fails, and the others go on.
     ///
     /// # Errors
-    /// When reading fails or a message exceeds [`MESSAGE_BYTES`].
+    /// When reading fails, or it is not known where the next message begins.
     async fn receive(&mut self) -> io::Result<Option<Vec<u8>>>;
 }
 
 /// Sends messages to the browser.
 #[async_trait]
 pub(crate) trait Transmit: Send {
-    /// Sends one JSON text.
+    /// Sends one message.
     ///
     /// # Errors
     /// When the browser is gone.
-    async fn send(&mut self, message: String) -> io::Result<()>;
+    async fn send(&mut self, message: Value) -> io::Result<()>;
 }

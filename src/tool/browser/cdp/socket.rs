@@ -110,8 +110,8 @@ struct Reader(SplitStream<Socket>);
 
 #[async_trait]
 impl Transmit for Writer {
-    async fn send(&mut self, message: String) -> io::Result<()> {
-        self.0.send(Message::Text(message.into())).await.map_err(io::Error::other)
+    async fn send(&mut self, message: Value) -> io::Result<()> {
+        self.0.send(Message::Text(message.to_string().into())).await.map_err(io::Error::other)
     }
 }
 

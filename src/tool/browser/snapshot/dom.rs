@@ -49,8 +49,8 @@ pub(super) struct DomNode {
     pub(super) visible: bool,
     /// Element name in small letters.
     pub(super) tag: String,
-    /// Attributes as `name=value`.
-    pub(super) attributes: Vec<String>,
+    /// Attributes with their values.
+    pub(super) attributes: Vec<(&'static str, String)>,
     /// Colour as `#rrggbb`: of the inside of a shape, of the ground of any other.
     pub(super) color: Option<String>,
     /// Size in pixels, as `20x10`; of a shape also where it is in its drawing: `20x10 at 5,7`.
@@ -71,19 +71,28 @@ impl DomNodes {
     /// Visible elements to act on that are not among `known`, each with the nearest element around it that is.
     pub(super) fn unknown(&self, known: &HashSet<i64>) -> Vec<(i64, i64)> {
         let mut found: Vec<(i64, i64)> = Vec::new();
+        let mut places: HashMap<i64, Option<i64>> = HashMap::new();
         for (backend, node) in self
             .0
             .iter()
             .filter(|(id, node)| (node.clickable || node.shape) && node.visible && !known.contains(id))
         {
-            let mut around = node.parent;
-            while let Some(parent) = around {
+            let (mut around, mut passed) = (node.parent, Vec::new());
+            let place = loop {
+                let Some(parent) = around else { break None };
                 if known.contains(&parent) {
-                    found.push((parent, *backend));
-                    break;
+                    break Some(parent);
                 }
+                // What was passed before leads to where it led then; an element in itself leads nowhere.
+                if let Some(place) = places.get(&parent) {
+                    break *place;
+                }
+                places.insert(parent, None);
+                passed.push(parent);
                 around = self.0.get(&parent).and_then(|n| n.parent);
-            }
+            };
+            places.extend(passed.into_iter().map(|parent| (parent, place)));
+            found.extend(place.map(|place| (place, *backend)));
         }
         found.sort_unstable();
         found
@@ -169,13 +178,14 @@ impl<'a> Drawn<'a> {
 fn shapes(tags: &[String], parents: &[Option<usize>], drawn: &Drawn<'_>) -> HashMap<usize, usize> {
     let mut shapes = HashMap::new();
     let mut count: HashMap<usize, usize> = HashMap::new();
+    let mut around_all: Vec<Option<usize>> = Vec::with_capacity(tags.len());
     for (node, tag) in tags.iter().enumerate() {
+        // Parents stand before what is in them.
+        let parent = parents.get(node).copied().flatten();
+        let around = parent.and_then(|p| if tags[p] == "svg" { Some(p) } else { *around_all.get(p)? });
+        around_all.push(around);
         if !DRAWS.contains(&tag.as_str()) || !drawn.visible(node) {
             continue;
-        }
-        let mut around = parents.get(node).copied().flatten();
-        while let Some(outer) = around.filter(|a| tags[*a] != "svg") {
-            around = parents.get(outer).copied().flatten();
         }
         let large = |[_, _, w, h]: &[f64; 4]| *w >= DRAWING && *h >= DRAWING;
         let Some(drawing) = around.filter(|a| drawn.boxes.get(a).is_some_and(large)) else { continue };
@@ -195,9 +205,10 @@ fn read_document(document: &Value, strings: &Strings<'_>, all: &mut HashMap<i64,
     let names = nodes["nodeName"].as_array().into_iter().flatten();
     let mut tags: Vec<String> = names.map(|n| strings.get(n).to_ascii_lowercase()).collect();
     tags.resize(ids.len(), String::new());
-    let above = |node: &Value| index(node).filter(|parent| *parent < ids.len());
+    // Parents stand before what is in them, so that the way up has an end.
+    let above = |(at, node): (usize, &Value)| index(node).filter(|parent| *parent < at);
     let parents: Vec<Option<usize>> =
-        nodes["parentIndex"].as_array().into_iter().flatten().map(above).collect();
+        nodes["parentIndex"].as_array().into_iter().flatten().enumerate().map(above).collect();
     let listens: HashSet<usize> =
         nodes["isClickable"]["index"].as_array().into_iter().flatten().filter_map(index).collect();
     let drawn = Drawn::read(&document["layout"], strings);
@@ -239,21 +250,49 @@ fn color(css: &str) -> Option<String> {
     (!clear).then(|| format!("#{}{}{}", byte(red), byte(green), byte(blue)))
 }
 
-fn attributes(list: &Value, strings: &Strings<'_>) -> Vec<String> {
+fn attributes(list: &Value, strings: &Strings<'_>) -> Vec<(&'static str, String)> {
     let list: Vec<&str> = list.as_array().into_iter().flatten().map(|i| strings.get(i)).collect();
     let value = |name: &str| {
         list.chunks_exact(2).find(|pair| pair[0] == name).map(|pair| pair[1].trim()).filter(|v| !v.is_empty())
     };
-    let pairs = ATTRIBUTES.iter().filter_map(|name| Some((name, value(name)?)));
+    let pairs = ATTRIBUTES.iter().filter_map(|name| Some((*name, value(name)?)));
     pairs
         .take(SHOWN)
-        .map(|(name, value)| format!("{name}={}", &value[..value.floor_char_boundary(ATTRIBUTE)]))
+        .map(|(name, value)| (name, value[..value.floor_char_boundary(ATTRIBUTE)].to_owned()))
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn hidden_elements_find_what_is_around_them_however_deep_they_are() {
+        let count = 100_000_i64;
+        let node = |parent| DomNode { clickable: true, visible: true, parent, ..DomNode::default() };
+        // Each in the one before it; one in itself, two in each other, and one in nothing.
+        let mut nodes: HashMap<i64, DomNode> = (1..=count).map(|n| (n, node(Some(n - 1)))).collect();
+        nodes.insert(-1, node(Some(-1)));
+        nodes.insert(-2, node(Some(-3)));
+        nodes.insert(-3, node(Some(-2)));
+        nodes.insert(-4, node(None));
+        let found = DomNodes(nodes).unknown(&HashSet::from([0, 50_000]));
+        let wanted: Vec<(i64, i64)> =
+            (1..50_000).map(|n| (0, n)).chain((50_001..=count).map(|n| (50_000, n))).collect();
+        assert!(found == wanted, "{} of {}", found.len(), wanted.len());
+    }
+
+    #[test]
+    fn a_document_of_odd_parents_is_read() {
+        let document = json!({"strings": ["DIV", "svg", "rect"], "documents": [{
+            "nodes": {"backendNodeId": [1, 2, 3], "nodeName": [1, 0, 2], "parentIndex": [2, 1, 1], "attributes": []},
+            "layout": {"nodeIndex": [0, 1, 2], "bounds": [[0, 0, 99, 99], [0, 0, 99, 99], [0, 0, 9, 9]]},
+        }]});
+        let nodes = DomNodes::read(&document);
+        assert_eq!([1, 2, 3].map(|id| nodes.get(id).unwrap().parent), [None, None, Some(2)]);
+    }
 
     #[test]
     fn colors_are_short_and_what_is_clear_has_none() {

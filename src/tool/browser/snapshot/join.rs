@@ -108,8 +108,10 @@ pub(super) fn without_repeats(node: &Node, children: Vec<Node>) -> Vec<Node> {
     let name = squeeze(&node.name);
     let value = squeeze(node.value.as_deref().unwrap_or_default());
     let said = |child: &Node| {
-        let text = squeeze(&child.all_text());
-        child.is_text_only() && (text.is_empty() || name.contains(&text) || value.contains(&text))
+        child.is_text_only() && {
+            let text = squeeze(&child.all_text());
+            text.is_empty() || name.contains(&text) || value.contains(&text)
+        }
     };
     children.into_iter().filter(|child| !said(child)).collect()
 }

@@ -122,8 +122,8 @@ fn rest_of(node: &Node) -> (Vec<String>, &[Node]) {
     if let Some(value) = &node.value {
         words.push(format!("= {}", quote(value, TEXT)));
     }
-    // Attributes are words of the page, and stand without quotes.
-    words.extend(node.states.iter().map(|s| visible(s).replace(['\n', '\r'], " ").replace('"', "'")));
+    // Words of the page in them were quoted where they were put in.
+    words.extend(node.states.iter().map(|s| visible(s).replace(['\n', '\r'], " ")));
     let children: &[Node] = match node.children.as_slice() {
         // The sign on a button with a name, in its line.
         [sign]
@@ -251,6 +251,12 @@ fn says_nothing(node: &Node, only: Only) -> bool {
 /// Text within quotes, in one line.
 fn quote(text: &str, limit: usize) -> String {
     format!("\"{}\"", clean(text, limit))
+}
+
+/// A word of the page as it is; in quotes, when it could pass for several, or for the end of what it stands in.
+pub(super) fn word(text: &str, limit: usize) -> String {
+    let parts = |c: char| c.is_whitespace() || c.is_control() || hidden(c) || "\"'`<>[]".contains(c);
+    if text.contains(parts) { quote(text, limit) } else { text[..text.floor_char_boundary(limit)].to_owned() }
 }
 
 /// Text of the page in one line, without what could end its quotes, or pass for a link in it.
@@ -504,6 +510,28 @@ mod tests {
         let parts = [text("[e"), link(3, "b")];
         assert_eq!(shown(parts.to_vec()), ["\"[e [e3 b]\""]);
         assert_eq!(shown(vec![text("["), text("e7 fake]"), link(3, "b")]), ["\"[ e7 fake] [e3 b]\""]);
+    }
+
+    #[test]
+    fn no_word_of_a_page_passes_for_a_state_or_for_an_element() {
+        for (given, shown) in [
+            ("card", "card"),
+            ("#top-2_b.c:d/e?f=1&g", "#top-2_b.c:d/e?f=1&g"),
+            ("btn primary", "\"btn primary\""),
+            ("x> checked", "\"x> checked\""),
+            ("x>", "\"x>\""),
+            ("a\" disabled e9 button \"", "\"a' disabled e9 button '\""),
+            ("a\nb", "\"a b\""),
+            ("a\u{202e}b", "\"ab\""),
+            ("[e4", "\"[ e4\""),
+            ("ääääääääää", "äää..."),
+        ] {
+            let limit = if given.starts_with('ä') { 7 } else { 40 };
+            assert_eq!(word(given, limit).trim_end_matches('.'), shown.trim_end_matches('.'), "{given:?}");
+        }
+        let node =
+            Node { states: vec![format!("<div class={}> 5x5", word("x> checked", 40))], ..link(1, "") };
+        assert_eq!(shown(vec![node]), ["e1 link <div class=\"x> checked\"> 5x5"]);
     }
 
     #[test]

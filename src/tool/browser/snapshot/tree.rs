@@ -7,8 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::ax::{AxNode, AxTree};
 use super::dom::{DomNode, DomNodes};
 use super::join::{joined, on_own_lines, one_thing, texts, without_labels, without_repeats};
+use super::lines::word;
 use super::role::Role;
 
+/// Bytes of a word that tells an element without a name from others.
+const LOOKS: usize = 40;
 /// Depth of a tree that is followed.
 const DEPTH: usize = 400;
 
@@ -425,12 +428,12 @@ impl Builder<'_> {
     /// The words that tell an element without a name from others: its tag, attributes, and with `drawn` its colour and size.
     fn looks(&self, backend: Option<i64>, drawn: bool) -> Vec<String> {
         let Some(dom) = self.dom(backend) else { return Vec::new() };
-        let mut words = vec![dom.tag.clone()];
-        words.extend(dom.attributes.iter().cloned());
+        let mut words = vec![word(&dom.tag, LOOKS)];
+        words.extend(dom.attributes.iter().map(|(name, value)| format!("{name}={}", word(value, LOOKS))));
         if !drawn {
             return if words.len() > 1 { vec![format!("<{}>", words.join(" "))] } else { Vec::new() };
         }
-        words.extend(dom.color.clone().filter(|_| !dom.attributes.iter().any(|a| a.starts_with("fill="))));
+        words.extend(dom.color.clone().filter(|_| !dom.attributes.iter().any(|(name, _)| *name == "fill")));
         vec![format!("<{}> {}", words.join(" "), dom.place)]
     }
 }

@@ -38,8 +38,7 @@ struct Mouth(mpsc::UnboundedReceiver<Vec<u8>>);
 
 #[async_trait]
 impl Transmit for Ear {
-    async fn send(&mut self, message: String) -> io::Result<()> {
-        let message: Value = serde_json::from_str(&message)?;
+    async fn send(&mut self, message: Value) -> io::Result<()> {
         let browser = &self.0;
         let answers = match *lock(&browser.silent_at) {
             None => true,

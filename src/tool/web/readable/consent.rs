@@ -1,8 +1,11 @@
 //! Boxes that ask for consent or for an address: they lie over or beside the text, and are none of it.
 
-use dom_query::{Document, NodeRef};
+use std::collections::HashMap;
 
-use super::{NODES, attribute, holds_core, is, is_core, plain, words};
+use dom_query::{Document, NodeId, NodeRef};
+
+use super::measure::Measures;
+use super::{NODES, attribute, is, is_core, plain, plain_of, words};
 
 /// Bytes of text up to which a box is looked at.
 const BOX: usize = 3_000;
@@ -184,45 +187,55 @@ const NEWS: [&str; 10] = [
 ];
 
 /// The boxes that ask for consent, the outermost of each.
-pub(super) fn consent_boxes<'a>(document: &'a Document) -> Vec<NodeRef<'a>> {
+pub(super) fn consent_boxes<'a>(
+    document: &'a Document,
+    measures: &Measures,
+    answers: &Answers<'a>,
+) -> Vec<NodeRef<'a>> {
     let mut boxes: Vec<NodeRef<'a>> = Vec::new();
     let named = "[id*=cookie i], [class*=cookie i], [aria-label*=cookie i], [id*=consent i], [class*=consent i], \
                  [aria-label*=consent i], [id*=gdpr i], [class*=gdpr i], [id*=ccpa i], [class*=ccpa i]";
     let programs = PROGRAMS.map(|name| format!("[id*='{name}' i], [class*='{name}' i]")).join(", ");
     for node in document.select(&format!("{named}, {programs}")).nodes().iter().take(LOOKED) {
-        if is_named_box(node) {
+        if is_named_box(node, measures, answers) {
             boxes.push(*node);
         }
     }
-    let answers = document.select("button, a, input[type=button i], input[type=submit i], [role=button i]");
-    let answers = answers.nodes().iter().filter(|node| is_answer(node)).take(LOOKED).copied();
-    boxes.extend(answers.filter_map(box_of_answer));
+    let pressed = |node: &&NodeRef<'_>| {
+        !is(node, &["input"]) || matches!(attribute(node, "type").as_str(), "button" | "submit")
+    };
+    let found = answers.nodes.iter().filter(pressed).filter(|node| answers.is_answer(node)).take(LOOKED);
+    boxes.extend(found.filter_map(|node| box_of_answer(*node, measures)));
     boxes
 }
 
 /// Boxes of any length that ask for consent, with all purposes and partners, over a page that has its text elsewhere. To be looked
 /// for where the others are removed: what is around one of them is none.
-pub(super) fn long_boxes<'a>(document: &'a Document) -> Vec<NodeRef<'a>> {
+pub(super) fn long_boxes<'a>(
+    document: &'a Document,
+    measures: &Measures,
+    answers: &Answers<'_>,
+) -> Vec<NodeRef<'a>> {
     let cores = document.select("main, [role=main i], article, h1");
     if !cores.nodes().iter().any(|core| words(core, 1) > 0) {
         return Vec::new();
     }
     let found = document.select("[id], [class], [aria-label]");
     let named = found.nodes().iter().filter(|node| Names::of(node).is_box()).take(LOOKED);
-    named.filter(|node| is_long_box(node)).copied().collect()
+    named.filter(|node| is_long_box(node, measures, answers)).copied().collect()
 }
 
 /// True for an element, by its name a box, that asks for consent, has a button to agree and one that does not, and speaks of
 /// nothing else throughout.
-fn is_long_box(node: &NodeRef<'_>) -> bool {
-    if holds_core(node) || !asks(&plain(node, BEGIN)) {
+fn is_long_box(node: &NodeRef<'_>, measures: &Measures, answers: &Answers<'_>) -> bool {
+    if measures.holds_core(node) || !asks(&plain(node, BEGIN)) {
         return false;
     }
     let (mut agrees, mut refuses) = (false, false);
     for inner in node.descendants_it().take(NODES) {
-        if is(&inner, &["button", "a", "input"]) || attribute(&inner, "role") == "button" {
-            agrees |= says(&inner, &AGREES);
-            refuses |= says(&inner, &REFUSES) || says(&inner, &CHOOSES);
+        if let Some(answer) = answers.said.get(&inner.id) {
+            agrees |= *answer == Answer::Agrees;
+            refuses |= *answer != Answer::Agrees;
         }
     }
     agrees && refuses && (Names::of(node).certain() || lists(&plain(node, COUNTED)))
@@ -234,19 +247,52 @@ fn lists(text: &str) -> bool {
     words * SPARSE >= text.len()
 }
 
-/// True for a button or link whose text answers a question for consent.
-fn is_answer(node: &NodeRef<'_>) -> bool {
-    says(node, &AGREES) || says(node, &REFUSES)
+/// What a button does with a question for consent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Agrees,
+    Refuses,
+    /// It chooses, where another one agrees.
+    Chooses,
 }
 
-/// True when the text of a button begins with one of these words.
-fn says(node: &NodeRef<'_>, words: &[&str]) -> bool {
-    let text = if is(node, &["input"]) { attribute(node, "value") } else { plain(node, 60) };
-    let text = text.trim();
-    text.len() < 60
-        && words
-            .iter()
-            .any(|word| text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
+impl Answer {
+    /// The answer of a button, by the begin of its text.
+    fn of(node: &NodeRef<'_>) -> Option<Self> {
+        // Buttons may stand within each other: each is looked into as far as a button reaches.
+        let text = if is(node, &["input"]) { attribute(node, "value") } else { plain_of(node, 60, LOOKED) };
+        let text = text.trim();
+        let begins = |words: &[&str]| {
+            words.iter().any(|word| {
+                text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+            })
+        };
+        match text.len() < 60 {
+            true if begins(&AGREES) => Some(Self::Agrees),
+            true if begins(&REFUSES) => Some(Self::Refuses),
+            true if begins(&CHOOSES) => Some(Self::Chooses),
+            _ => None,
+        }
+    }
+}
+
+/// The buttons and links of a page that may answer a question for consent. Each is looked at once.
+pub(super) struct Answers<'a> {
+    nodes: Vec<NodeRef<'a>>,
+    said: HashMap<NodeId, Answer>,
+}
+
+impl<'a> Answers<'a> {
+    pub(super) fn of(document: &'a Document) -> Self {
+        let nodes: Vec<NodeRef<'a>> = document.select("button, a, input, [role=button i]").nodes().to_vec();
+        let said = nodes.iter().filter_map(|node| Some((node.id, Answer::of(node)?))).collect();
+        Self { nodes, said }
+    }
+
+    /// True for a button or link whose text answers a question for consent.
+    fn is_answer(&self, node: &NodeRef<'_>) -> bool {
+        matches!(self.said.get(&node.id), Some(Answer::Agrees | Answer::Refuses))
+    }
 }
 
 /// The words of an element's id, class and label, with a hyphen around each: `sidebar` is no bar, and `trusted` no program.
@@ -287,10 +333,10 @@ impl Names {
 }
 
 /// True when id, class or label say that an element is such a box, and it is one.
-fn is_named_box(node: &NodeRef<'_>) -> bool {
+fn is_named_box(node: &NodeRef<'_>, measures: &Measures, answers: &Answers<'_>) -> bool {
     let names = Names::of(node);
     let certain = names.certain();
-    if !(certain || names.asking()) || holds_core(node) {
+    if !(certain || names.asking()) || measures.holds_core(node) {
         return false;
     }
     let text = plain(node, BOX);
@@ -302,14 +348,14 @@ fn is_named_box(node: &NodeRef<'_>) -> bool {
         || node
             .descendants_it()
             .take(LOOKED)
-            .any(|inner| is(&inner, &["button", "a", "input"]) && is_answer(&inner))
+            .any(|inner| is(&inner, &["button", "a", "input"]) && answers.is_answer(&inner))
 }
 
 /// The box around a button that answers: as far out as the rest of the text speaks of nothing else.
-fn box_of_answer<'a>(button: NodeRef<'a>) -> Option<NodeRef<'a>> {
+fn box_of_answer<'a>(button: NodeRef<'a>, measures: &Measures) -> Option<NodeRef<'a>> {
     let mut found = None;
     for around in button.ancestors_it(Some(AROUND)) {
-        if is_core(&around) || holds_core(&around) || !only_asks(&around) {
+        if is_core(&around) || measures.holds_core(&around) || !only_asks(&around) {
             break;
         }
         if asks(&plain(&around, BOX)) {
@@ -354,7 +400,7 @@ fn only_asks(node: &NodeRef<'_>) -> bool {
 }
 
 /// Boxes that ask for an address to send news to.
-pub(super) fn newsletter_boxes<'a>(document: &'a Document) -> Vec<NodeRef<'a>> {
+pub(super) fn newsletter_boxes<'a>(document: &'a Document, measures: &Measures) -> Vec<NodeRef<'a>> {
     let mut boxes = Vec::new();
     for form in document.select("form").nodes().iter().take(LOOKED) {
         let fields: Vec<NodeRef<'_>> = form
@@ -378,7 +424,7 @@ pub(super) fn newsletter_boxes<'a>(document: &'a Document) -> Vec<NodeRef<'a>> {
             let text = plain(&around, 600);
             let names = [attribute(&around, "id"), attribute(&around, "class")].join(" ");
             let start: String = text.chars().take(120).collect();
-            if is_core(&around) || holds_core(&around) || text.len() >= 600 {
+            if is_core(&around) || measures.holds_core(&around) || text.len() >= 600 {
                 break;
             }
             if NEWS.iter().any(|word| start.contains(word) || names.contains(word)) {

@@ -8,11 +8,13 @@
 //! | `scripts` | knows pages whose text is made by scripts |
 //! | `markdown` | writes the part |
 //! | `table` | writes tables |
+//! | `measure` | measures all elements in one walk |
 //! | `left_out` | counts what is not in the text |
 
 mod consent;
 mod left_out;
 mod markdown;
+mod measure;
 mod part;
 mod prune;
 mod scripts;
@@ -118,8 +120,13 @@ fn words(node: &NodeRef<'_>, most: usize) -> usize {
 
 /// The text below a node in small letters with single spaces, cut after `most` bytes.
 fn plain(node: &NodeRef<'_>, most: usize) -> String {
+    plain_of(node, most, NODES)
+}
+
+/// As [`plain`], of this many nodes at most.
+fn plain_of(node: &NodeRef<'_>, most: usize, nodes: usize) -> String {
     let mut text = String::new();
-    for inner in node.descendants_it().take(NODES).filter(NodeRef::is_text) {
+    for inner in node.descendants_it().take(nodes).filter(NodeRef::is_text) {
         for word in inner.text().split_whitespace() {
             text.push_str(&word.to_lowercase());
             text.push(' ');
@@ -144,14 +151,4 @@ fn attribute(node: &NodeRef<'_>, name: &str) -> String {
 /// True for an element that holds the text of a page: nothing that contains one is removed.
 fn is_core(node: &NodeRef<'_>) -> bool {
     is(node, &["html", "body", "main", "article"]) || attribute(node, "role") == "main"
-}
-
-/// True when a main part, an article or the page's heading is in a node, or so much that it is no box.
-fn holds_core(node: &NodeRef<'_>) -> bool {
-    let mut size = 0;
-    is_core(node)
-        || node.descendants_it().any(|inner| {
-            size += 1;
-            size > NODES || is_core(&inner) || is(&inner, &["h1"])
-        })
 }

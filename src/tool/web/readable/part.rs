@@ -2,8 +2,9 @@
 
 use dom_query::{Document, NodeRef};
 
+use super::measure::Measures;
 use super::prune::Extent;
-use super::{attribute, holds_core, is, words};
+use super::{attribute, is, words};
 
 /// Words from which a part is surely the page's text.
 const ENOUGH: usize = 40;
@@ -47,7 +48,8 @@ pub(super) fn choose<'a>(document: &'a Document, extent: Extent) -> Vec<NodeRef<
     for node in beside(&body, !cores.is_empty()) {
         node.remove_from_parent();
     }
-    cores.iter().for_each(trim);
+    let measures = Measures::of(&body);
+    cores.iter().for_each(|core| trim(core, &measures));
     let size = |nodes: &[NodeRef<'_>]| nodes.iter().map(|node| words(node, usize::MAX)).sum::<usize>();
     let whole = words(&body, usize::MAX);
     let main = size(&mains);
@@ -86,9 +88,11 @@ fn common<'a>(nodes: &[NodeRef<'a>]) -> Option<NodeRef<'a>> {
 }
 
 /// Removes side parts that are lists of links from a part.
-fn trim(part: &NodeRef<'_>) {
+fn trim(part: &NodeRef<'_>, measures: &Measures) {
     let aside = |node: &NodeRef<'_>| is(node, &["aside"]) || attribute(node, "role") == "complementary";
-    let asides = part.descendants_it().filter(|node| aside(node) && is_links(node) && !holds_core(node));
+    let asides = part
+        .descendants_it()
+        .filter(|node| aside(node) && measures.is_links(node) && !measures.holds_core(node));
     for aside in asides.collect::<Vec<_>>() {
         aside.remove_from_parent();
     }
@@ -97,19 +101,12 @@ fn trim(part: &NodeRef<'_>) {
 /// Headers, footers and side parts beside the text. `marked`: the page marks its text; else a part of a third of all words
 /// or more is its text, too.
 fn beside<'a>(body: &NodeRef<'a>, marked: bool) -> Vec<NodeRef<'a>> {
-    let whole = words(body, usize::MAX);
+    let measures = Measures::of(body);
+    let whole = measures.words(body);
     let named = |node: &NodeRef<'_>| {
         let names = [attribute(node, "id"), attribute(node, "class")].join(" ");
         let mut names = names.split(|c: char| c.is_whitespace() || c == '-' || c == '_');
         names.any(|name| AROUND.contains(&name))
-    };
-    // The header of a section is a part of its text; a box of links in it need not be.
-    let in_core = |node: &NodeRef<'_>, element: bool| {
-        node.ancestors_it(None).any(|around| {
-            is(&around, &["main", "article"])
-                || attribute(&around, "role") == "main"
-                || element && is(&around, &["section"])
-        })
     };
     body.descendants_it()
         .filter(|node| {
@@ -117,10 +114,11 @@ fn beside<'a>(body: &NodeRef<'a>, marked: bool) -> Vec<NodeRef<'a>> {
             let element = is(node, &["header", "footer", "aside"])
                 || matches!(role.as_str(), "banner" | "contentinfo" | "complementary");
             let block = is(node, &["div", "ul", "ol", "section", "td", "table", "p"]);
-            (element || block && named(node) && (is_links(node) || is_foot(node)))
-                && !holds_core(node)
-                && !in_core(node, element)
-                && (element && marked || words(node, usize::MAX) * 3 <= whole)
+            (element || block && named(node) && (measures.is_links(node) || is_foot(node)))
+                && !measures.holds_core(node)
+                // The header of a section is a part of its text; a box of links in it need not be.
+                && !measures.in_core(node, element)
+                && (element && marked || measures.words(node) * 3 <= whole)
         })
         .collect()
 }
@@ -129,11 +127,4 @@ fn beside<'a>(body: &NodeRef<'a>, marked: bool) -> Vec<NodeRef<'a>> {
 fn is_foot(node: &NodeRef<'_>) -> bool {
     let names = [attribute(node, "id"), attribute(node, "class")].join(" ");
     names.split_whitespace().any(|name| name == "footer" || name == "site-footer")
-}
-
-/// True when most of an element's text is that of links.
-fn is_links(node: &NodeRef<'_>) -> bool {
-    let links: Vec<NodeRef<'_>> = node.descendants_it().filter(|inner| is(inner, &["a"])).collect();
-    let linked: usize = links.iter().map(|link| words(link, usize::MAX)).sum();
-    !links.is_empty() && linked * 2 >= words(node, usize::MAX)
 }

@@ -3,7 +3,8 @@
 use dom_query::{Document, NodeRef};
 
 use super::left_out::LeftOut;
-use super::{attribute, consent, holds_core, is, is_core, plain, words};
+use super::measure::Measures;
+use super::{attribute, consent, is, plain, words};
 
 /// How much of the page is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,8 +30,9 @@ pub(super) fn prune(document: &Document, extent: Extent, left: &mut LeftOut) {
     }
     if extent < Extent::WithHidden {
         let marked = document.select("[hidden], [aria-hidden=true i], [style], dialog:not([open])");
+        let measures = Measures::of(&document.root());
         let mut removed = std::collections::HashSet::new();
-        for node in marked.nodes().iter().filter(|node| is_hidden(node)) {
+        for node in marked.nodes().iter().filter(|node| is_hidden(node, &measures)) {
             if !node.ancestors_it(None).any(|around| removed.contains(&around.id)) {
                 left.hidden += words(node, usize::MAX);
             }
@@ -41,15 +43,20 @@ pub(super) fn prune(document: &Document, extent: Extent, left: &mut LeftOut) {
     if extent >= Extent::WithBoxes {
         return;
     }
-    left.consent += remove(consent::consent_boxes(document));
-    left.consent += remove(consent::long_boxes(document));
+    let measures = Measures::of(&document.root());
+    let answers = consent::Answers::of(document);
+    left.consent += remove(consent::consent_boxes(document, &measures, &answers));
+    left.consent += remove(consent::long_boxes(document, &measures, &answers));
     let dialogs = document.select(
         "dialog, [role=dialog i], [role=alertdialog i], [aria-modal=true i], .modal, .popup, .overlay, .lightbox",
     );
-    left.dialogs += remove(dialogs.nodes().iter().copied().filter(is_dialog).collect());
-    left.newsletter += remove(consent::newsletter_boxes(document));
+    left.dialogs +=
+        remove(dialogs.nodes().iter().copied().filter(|node| is_dialog(node, &measures)).collect());
+    left.newsletter += remove(consent::newsletter_boxes(document, &measures));
+    // Without what was in the boxes.
+    let measures = Measures::of(&document.root());
     for node in document.select("nav, [role=navigation i], [role=search i]").nodes().iter() {
-        if !holds_core(node) {
+        if !measures.holds_core(node) {
             left.navigation += node.descendants_it().filter(|inner| is(inner, &["a"])).count();
             node.remove_from_parent();
         }
@@ -73,7 +80,7 @@ fn remove(nodes: Vec<NodeRef<'_>>) -> usize {
 }
 
 /// True for an element that is not drawn, as far as the page itself says. Parts that a tab or a search shows are text.
-fn is_hidden(node: &NodeRef<'_>) -> bool {
+fn is_hidden(node: &NodeRef<'_>, measures: &Measures) -> bool {
     if is(node, &["html", "body"]) || attribute(node, "role") == "tabpanel" {
         return false;
     }
@@ -82,13 +89,13 @@ fn is_hidden(node: &NodeRef<'_>) -> bool {
     let style = style.contains("display:none") || style.contains("visibility:hidden");
     let closed = is(node, &["dialog"]) && !node.has_attr("open");
     // A page behind a dialog is hidden from screen readers only.
-    let aria = attribute(node, "aria-hidden") == "true" && !holds_core(node);
+    let aria = attribute(node, "aria-hidden") == "true" && !measures.holds_core(node);
     hidden || style || closed || aria
 }
 
 /// True for a dialog that lies over the page.
-fn is_dialog(node: &NodeRef<'_>) -> bool {
-    if is_core(node) || node.descendants_it().any(|inner| is_core(&inner)) {
+fn is_dialog(node: &NodeRef<'_>, measures: &Measures) -> bool {
+    if measures.has_core(node) {
         return false;
     }
     let marked = is(node, &["dialog"])
@@ -103,5 +110,5 @@ fn is_dialog(node: &NodeRef<'_>) -> bool {
     let caption = is(node, &["figcaption", "figure", "a"])
         || node.ancestors_it(None).any(|around| is(&around, &["figure", "a"]))
         || overlay && !node.descendants_it().any(|inner| is(&inner, &["button", "form", "input"]));
-    !caption && !holds_core(node) && plain(node, OVERLAY).len() < OVERLAY
+    !caption && !measures.holds_core(node) && plain(node, OVERLAY).len() < OVERLAY
 }

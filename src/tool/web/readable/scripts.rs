@@ -2,7 +2,7 @@
 
 use dom_query::{Document, NodeRef};
 
-use super::{is, plain, words};
+use super::{is, plain};
 
 /// Bytes of text from which a page is worth reading without its scripts.
 const READABLE: usize = 500;
@@ -63,10 +63,23 @@ impl Signs {
 
 /// True for an element without text but that of scripts and notes for readers without them.
 fn is_empty(node: &NodeRef<'_>) -> bool {
-    let skipped =
-        node.descendants_it().filter(|inner| is(inner, &["script", "style", "noscript", "template"]));
-    let skipped: usize = skipped.map(|inner| words(&inner, usize::MAX)).sum();
-    words(node, usize::MAX).saturating_sub(skipped) < 4
+    const SKIPPED: [&str; 4] = ["script", "style", "noscript", "template"];
+    let (mut inner, mut words) = (node.first_child(), 0);
+    // A walk that does not enter what is skipped: it may stand within its own kind.
+    while let Some(at) = inner {
+        if at.is_text() {
+            words += at.text().split_whitespace().count();
+        }
+        if words >= 4 {
+            return false;
+        }
+        let entered = if is(&at, &SKIPPED) { None } else { at.first_child() };
+        inner = entered.or_else(|| {
+            let mut outer = std::iter::once(at).chain(at.ancestors_it(None)).take_while(|n| n.id != node.id);
+            outer.find_map(|n| n.next_sibling())
+        });
+    }
+    true
 }
 
 /// True for a short text, in small letters, that asks to turn scripts on.

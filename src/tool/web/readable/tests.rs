@@ -503,3 +503,70 @@ fn x10_a_page_nested_without_end_is_survived() {
     let boxes = "<div class=cookie-box><p>cookies</p><button>Accept</button></div>".repeat(4_000);
     assert!(text(&format!("<main><h1>T</h1><p>text</p></main>{boxes}")).contains("text"));
 }
+
+/// A box within many, with many elements within each other in it: this many in all, and no deeper than a page may be.
+fn nested(open: &str, close: &str, deep: usize, count: usize) -> String {
+    let chain = format!("{}{}", open.repeat(deep), close.repeat(deep));
+    let boxes = 190_usize.saturating_sub(deep * open.matches('<').count());
+    format!(
+        "<body><main><h1>T</h1><p>The text of the page.</p></main>{}<p>We use cookies on this site.</p>{}{}",
+        "<div class='overlay cookie-layer'>".repeat(boxes),
+        chain.repeat(count / deep),
+        "</div>".repeat(boxes),
+    )
+}
+
+#[test]
+fn elements_within_each_other_are_not_walked_through_for_each_of_them() {
+    for (open, close, deep) in [
+        ("<div role=button>", "</div>", 90),
+        ("<div role=button class=modal>", "</div>", 100),
+        ("<object><a href=/x>", "</a></object>", 50),
+        ("<ul class=menu><li><object><a href=/x>", "</a></object></li></ul>", 30),
+        ("<aside class=related>", "</aside>", 150),
+        ("<section aria-hidden=true>", "</section>", 150),
+        ("<nav class=nav>", "</nav>", 150),
+        ("<noscript id=root>", "</noscript>", 150),
+        ("<form><input type=email><div class=newsletter>", "</div></form>", 100),
+    ] {
+        // Most of the time is that of the parser.
+        let count = if deep == 90 { 100_000 } else { 10_000 };
+        let html = nested(open, close, deep, count);
+        assert!(!is_too_deep(&html), "{open}");
+        assert!(text(&html).contains("The text of the page."), "{open}");
+    }
+}
+
+#[test]
+fn measures_of_one_walk_are_those_of_a_walk_for_each() {
+    let boxes = "<div role=main><title>t</title>a b<object><a>c <object><a>d e</a></object></a></object></div>\
+                 <section><div><h1>f</h1></div><aside><a>g</a> h i</aside></section>";
+    let all = pages("<nav><a href=/a>A b</a> c</nav>", "<aside><a>x</a></aside>", boxes);
+    for (name, html) in all.into_iter().chain(long_clutter()) {
+        let document = Document::from(html.as_str());
+        let measures = measure::Measures::of(&document.root());
+        for node in document.root().descendants_it().filter(NodeRef::is_element) {
+            let at = format!("{name}: {}", node.html());
+            let inner = || node.descendants_it();
+            let linked: usize = inner()
+                .filter(|n| n.is_text())
+                .filter(|n| n.ancestors_it(None).take_while(|o| o.id != node.id).any(|o| is(&o, &["a"])))
+                .map(|n| n.text().split_whitespace().count())
+                .sum();
+            let core = is_core(&node) || inner().any(|n| is_core(&n));
+            assert_eq!(measures.words(&node), words(&node, usize::MAX), "{at}");
+            assert_eq!(measures.has_core(&node), core, "{at}");
+            assert_eq!(measures.holds_core(&node), core || inner().any(|n| is(&n, &["h1"])), "{at}");
+            let links = inner().any(|n| is(&n, &["a"]));
+            assert_eq!(measures.is_links(&node), links && linked * 2 >= measures.words(&node), "{at}");
+            for section in [false, true] {
+                let around = node.ancestors_it(None).any(|o| {
+                    is(&o, &["main", "article"])
+                        || attribute(&o, "role") == "main"
+                        || section && is(&o, &["section"])
+                });
+                assert_eq!(measures.in_core(&node, section), around, "{at}");
+            }
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use tiller_protocol::ToolOutcome;
 use tiller_protocol::tool::InnerCall;
 
-use super::{quoted, seconds, short, unfold_note};
+use super::{named, quoted, seconds, short, unfold_note};
 use crate::cell::CellCx;
 use crate::model::conversation::InnerCalls;
 use crate::text::clean;
@@ -64,7 +64,8 @@ fn row(call: &InnerCall, room: usize, note: &str, cx: &CellCx<'_>) -> Line {
     line.push(&shorten_end(&verb, VERB - 1, cx.ascii), Look::of(Role::Dim));
     line.pad_to(2 + VERB, Look::of(Role::Dim));
     let first = call.target.lines().next().unwrap_or_default();
-    let target = clean::plain(first);
+    let target = named(&call.verb, first, cx.folders);
+    let target = clean::plain(&target);
     let said = right(call);
     // The bar, and the note with its blanks.
     let space = room.saturating_sub(2 + if note.is_empty() { 0 } else { width(note) + 2 });

@@ -14,6 +14,7 @@ use super::{CellCx, CellLayout, describe, output_lines};
 use crate::model::conversation::{ToolCell, ToolState, learned};
 use crate::text::clean;
 use crate::text::line::{Gutter, Line, Look, Wrap};
+use crate::text::path::words_below;
 use crate::text::shorten::{shorten_end, shorten_middle};
 use crate::text::width::width;
 use crate::theme::Role;
@@ -40,13 +41,14 @@ const TIME: usize = 8;
 /// Below this many columns there is no column for the time.
 const NARROW: usize = 50;
 
-/// Verb and target, clean.
-pub(super) fn what(t: &ToolCell) -> (String, String) {
-    let (verb, target) = if t.verb == ToolVerb::Unnamed {
-        describe(&t.name, &t.arguments, t.info.as_ref())
-    } else {
-        (t.verb.to_string(), t.target.clone())
-    };
+/// Verb and target, clean, with each path as it was given.
+pub(super) fn whole(t: &ToolCell) -> (String, String) {
+    what(t, &[])
+}
+
+/// Verb and target of a row, clean, with paths named without these folders.
+fn what(t: &ToolCell, folders: &[String]) -> (String, String) {
+    let (verb, target) = row_words(t, folders);
     let first = target.lines().next().unwrap_or_default();
     let more = target.lines().count().saturating_sub(1);
     let mut target = clean::plain(first).into_owned();
@@ -54,6 +56,33 @@ pub(super) fn what(t: &ToolCell) -> (String, String) {
         target.push_str(&format!(" (+{more} lines)"));
     }
     (clean::plain(&verb).into_owned(), target)
+}
+
+/// Verb and target of a row, with paths named without these folders. Not cleaned for a terminal.
+pub(crate) fn row_words(t: &ToolCell, folders: &[String]) -> (String, String) {
+    if t.verb != ToolVerb::Unnamed {
+        return (t.verb.to_string(), named(&t.verb, &t.target, folders));
+    }
+    let (verb, target) = describe(&t.name, &t.arguments, t.info.as_ref());
+    let target = t.info.as_ref().map(|info| named(&info.verb, &target, folders)).unwrap_or(target);
+    (verb, target)
+}
+
+/// A target with its paths named without these folders. The words of a command or of a pattern stay as they are.
+pub(crate) fn named(verb: &ToolVerb, target: &str, folders: &[String]) -> String {
+    match verb {
+        ToolVerb::Read
+        | ToolVerb::Write
+        | ToolVerb::Edit
+        | ToolVerb::Patch
+        | ToolVerb::List
+        | ToolVerb::Draw => words_below(folders, target),
+        ToolVerb::Search => match target.rsplit_once(" in ") {
+            Some((what, place)) => format!("{what} in {}", words_below(folders, place)),
+            None => target.to_owned(),
+        },
+        _ => target.to_owned(),
+    }
 }
 
 /// The state as a sign.
@@ -154,7 +183,7 @@ pub(crate) fn joins(above: &ToolCell, below: &ToolCell) -> bool {
         return false;
     }
     let calm = |t: &ToolCell| {
-        matches!(t.state, ToolState::Running | ToolState::Done(ToolOutcome::Ok)) && !what(t).1.is_empty()
+        matches!(t.state, ToolState::Running | ToolState::Done(ToolOutcome::Ok)) && !whole(t).1.is_empty()
     };
     match kind(above) {
         ToolVerb::Read | ToolVerb::List | ToolVerb::Search => calm(above) && calm(below),
@@ -280,7 +309,7 @@ fn row(calls: &[&ToolCell], room: usize, cx: &CellCx<'_>) -> Line {
     let narrow = room < NARROW;
     let mut line = Line::new(Wrap::Cut);
     let Some(last) = calls.last() else { return line };
-    let (verb, target) = what(last);
+    let (verb, target) = what(last, cx.folders);
     line.push(&shorten_end(&verb, if narrow { 6 } else { 12 }, cx.ascii), Look::of(Role::Strong));
     line.pad_to(if narrow { 7 } else { 8 }, Look::of(Role::Text));
     if !line.text().ends_with(' ') {
@@ -290,7 +319,7 @@ fn row(calls: &[&ToolCell], room: usize, cx: &CellCx<'_>) -> Line {
     let mut right = right(calls, narrow, cx);
     right.shorten(room / 2, cx.ascii);
     let space = room.saturating_sub(left + width(right.text()) + 2);
-    let targets: Vec<String> = calls.iter().map(|t| what(t).1).collect();
+    let targets: Vec<String> = calls.iter().map(|t| what(t, cx.folders).1).collect();
     if calls.len() > 1 && targets.iter().all(|t| *t == target) {
         let note = format!("  {} {verb}s", calls.len());
         let note = if verb.ends_with(|c: char| "xsh".contains(c)) {
@@ -437,7 +466,7 @@ fn preview(calls: &[&ToolCell], cx: &CellCx<'_>, all: &mut DiffText) {
 /// Adds the whole call.
 fn unfolded(t: &ToolCell, cx: &CellCx<'_>, all: &mut DiffText) {
     // The part of the command that the row had to cut.
-    let (_, target) = what(t);
+    let (_, target) = what(t, cx.folders);
     let whole = if t.verb == ToolVerb::Unnamed {
         describe(&t.name, &t.arguments, t.info.as_ref()).1
     } else {

@@ -274,8 +274,15 @@ impl Conversation {
         };
         let call = if asking { self.asks.get(&id).cloned() } else { self.asks.remove(&id) };
         if let Some(call) = call {
+            // Another question about it may still be open.
+            let asking = asking || self.asks.values().any(|other| *other == call);
             self.set_asking(now, &call, asking);
         }
+    }
+
+    /// The call that an open question is about; `None`: none, or it is not known.
+    pub(crate) fn asking_call(&self, id: AskId) -> Option<&str> {
+        self.asks.get(&id).map(String::as_str)
     }
 
     /// The call that a question is about. A call that runs already asks without its number: it is the only one of its tool that

@@ -2,7 +2,7 @@
 
 use tiller_protocol::{
     Act, Activity, AgentState, AgentView, AskBody, ChildView, Cost, ProcessRow, ProcessState, Receipt,
-    StepState, ToolVerb, WorkflowView,
+    StepState, WorkflowView,
 };
 
 use super::totals::{AgentTotals, ended, waits};
@@ -354,10 +354,7 @@ pub(super) fn tool_row(model: &Model, t: &ToolCell, indent: usize, columns: usiz
         _ => (draw::sign(sign::EMPTY), Role::Dim),
     };
     // After a restart only name and arguments are known.
-    let (verb, target) = match &t.verb {
-        ToolVerb::Unnamed => crate::cell::describe(&t.name, &t.arguments, t.info.as_ref()),
-        verb => (verb.to_string(), t.target.clone()),
-    };
+    let (verb, target) = crate::cell::row_words(t, model.row_folders());
     beside(mark, indent, verb, (vec![(target, Role::Dim)], time), columns)
 }
 

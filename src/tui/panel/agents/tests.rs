@@ -723,3 +723,70 @@ fn a_stop_of_another_agent_asks_nothing_about_those_beside_it() {
     r.clear().run("esc; esc");
     assert!(r.app.model.shown.is_none() && !r.screen().contains("agents?"), "{}", r.screen());
 }
+
+/// The row of the agent says what its first question wants, unless the row of the call that it is about says it.
+#[test]
+fn the_row_below_an_agent_is_about_its_first_question() {
+    use tiller_protocol::event::AskEvent;
+    use tiller_protocol::{Ask, AskBody, AskId};
+
+    let words = "UTC or the local zone?";
+    let clarify = || AskBody::Clarify {
+        question: words.into(),
+        choices: Vec::new(),
+        allow_freetext: true,
+        multiple: false,
+        default: None,
+        decides: Vec::new(),
+    };
+    let ids = tiller_protocol::SeqIds::default();
+    let ask = |call: Option<&str>, body| Ask {
+        id: AskId::fresh(&ids, START),
+        agent: AgentId::main(),
+        call: call.map(str::to_owned),
+        body,
+    };
+    // Whether each question names the call that is shown, is a call's that is not, or no call's; and whether the row says the
+    // words of the first one.
+    for (calls, said) in [
+        (&[None][..], true),
+        (&[Some("c1")], false),
+        (&[None, Some("c1")], true),
+        (&[Some("c1"), None], false),
+        (&[Some("gone"), Some("c1")], true),
+        (&[Some("c1"), Some("gone")], false),
+        (&[None, Some("c1"), Some("c1")], true),
+    ] {
+        let mut r = Robot::new(80, 24);
+        r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+        tell(&mut r, agent("main", None, AgentState::Waiting));
+        r.event(EventBody::Tool(ToolEvent::ToolStarted {
+            call_id: "c1".into(),
+            name: "terminal".into(),
+            arguments: serde_json::json!({"command": "ls"}),
+            verb: "shell".into(),
+            target: "ls".into(),
+        }));
+        let asks: Vec<Ask> = calls.iter().map(|call| ask(*call, clarify())).collect();
+        for ask in &asks {
+            r.event(EventBody::Ask(AskEvent::QuestionAsked { ask: ask.clone() }));
+        }
+        let below = |r: &Robot| {
+            let list = tree::AgentTree::of(&r.app.model).list(&r.app.model, 40, tree::ListStyle::default());
+            list.lines.iter().any(|line| line.text().contains(words))
+        };
+        assert_eq!(below(&r), said, "{calls:?}");
+        // Once they are answered, nothing of them stays; while one about the call is open, its row says so.
+        for (at, answered) in asks.iter().enumerate() {
+            let waits = r.app.model.agent.conversation.tool("c1").unwrap().asked.is_some();
+            assert_eq!(waits, calls[at..].contains(&Some("c1")), "{calls:?} {at}");
+            r.event(EventBody::Ask(AskEvent::QuestionAnswered {
+                id: answered.id,
+                reply: tiller_protocol::AskReply::Declined,
+            }));
+            let next = calls.get(at + 1).copied();
+            assert_eq!(below(&r), next.is_some_and(|call| call != Some("c1")), "{calls:?} {at}");
+        }
+        assert!(r.app.model.agent.conversation.tool("c1").unwrap().asked.is_none(), "{calls:?}");
+    }
+}

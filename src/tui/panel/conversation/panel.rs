@@ -127,6 +127,7 @@ impl Panel for ConversationPanel {
         env.unfold_key = cx.key("conversation.unfold");
         env.viewer_key = cx.key("viewer.open");
         env.review_key = cx.key("review.open");
+        cx.model.row_folders().clone_into(&mut env.folders);
         env.todo_shown = !self.viewer
             && area.width + BORDERS < cx.model.window.screen.0
             && !cx.model.agent.todo.is_empty();

@@ -189,3 +189,27 @@ fn a_question_leaves_the_conversation_in_sight_and_scrolls() {
         }
     }
 }
+
+#[test]
+fn the_folder_of_a_command_is_named_as_paths_are() {
+    for (folder, said) in [
+        ("/w/app", "Runs in this folder."),
+        ("/w/app/web/api", "Runs in web/api."),
+        ("/w/apple", "Runs in /w/apple."),
+        ("/w/app/../b", "Runs in /w/app/../b."),
+        ("box:/w/app", "Runs in box:/w/app."),
+    ] {
+        let ids = SeqIds::default();
+        let p = PermissionAsk { folder: folder.into(), ..permission("make", Risk::Low) };
+        let mut r = Robot::new(118, 32);
+        r.app.model.environment.folders.workspace = vec!["/w/app".into()];
+        let first = ask(&ids, p);
+        asked(&mut r, &first);
+        r.run("wait 401");
+        assert!(dialog(&r).contains(said), "{}", r.screen());
+        // Another event does not bring the whole path back.
+        asked(&mut r, &ask(&ids, permission("other", Risk::Low)));
+        r.run("wait 401");
+        assert!(dialog(&r).contains(said), "{}", r.screen());
+    }
+}

@@ -34,6 +34,7 @@ use crate::panel::{
 };
 use crate::registry::Dialog;
 use crate::text::line::Line;
+use crate::text::path::below;
 use crate::text::sheet::Highlight;
 use crate::widget::diff::DiffColours;
 use crate::widget::draw::ascii;
@@ -214,9 +215,23 @@ impl Approval {
         true
     }
 
+    /// Names the folder of a command as rows name paths: the folder of the session needs no path.
+    fn name_folder(&mut self, workspace: &[String]) {
+        let folder = &mut self.p.folder;
+        let named = match workspace.contains(folder) {
+            true => "this folder".to_owned(),
+            false => below(workspace, folder).to_owned(),
+        };
+        if named != *folder {
+            *folder = named;
+            self.fill();
+        }
+    }
+
     /// Collects other agents that ask for exactly this call. One more makes it another question, which must be read
     /// again.
     fn gather(&mut self, model: &Model) -> bool {
+        self.name_folder(&model.environment.folders.workspace);
         let same = |a: &&Ask| match &a.body {
             AskBody::Permission(p) => {
                 a.agent != self.ask.agent

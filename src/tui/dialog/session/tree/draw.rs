@@ -4,13 +4,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use tiller_protocol::tree::NodeKind;
-use tiller_protocol::{AgentState, Cost, Origin, Time, ToolCatalog};
+use tiller_protocol::{AgentState, Cost, Origin, Time};
 
 use super::Browser;
 use super::columns::{Column, fit};
 use super::forest::{LoadState, RowKind, SessionNode, TreeRow};
 use super::shape::Shape;
 use crate::cell::describe::describe;
+use crate::cell::named;
 use crate::model::Model;
 use crate::panel::DrawCx;
 use crate::panel::agents::look;
@@ -391,11 +392,8 @@ impl Browser {
         let room = usize::from(pen.end.saturating_sub(pen.x));
         let need: usize = names.iter().map(|(t, _)| width(t)).sum();
         // Words keep half of the row.
-        let words = shorten_end(
-            &self.words_of(&cx.model.environment.tools, node.id),
-            room.saturating_sub(need).max(room / 2),
-            cx.ascii,
-        );
+        let words =
+            shorten_end(&self.words_of(cx.model, node.id), room.saturating_sub(need).max(room / 2), cx.ascii);
         let stands = matches!(node.kind, NodeKind::User | NodeKind::Checkpoint);
         pen.put(&words, cx.theme.style(if path && stands { Role::Text } else { Role::Dim }));
         for (text, role) in names {
@@ -414,11 +412,16 @@ impl Browser {
     }
 
     /// The first words of an entry, clean.
-    fn words_of(&self, tools: &ToolCatalog, entry: tiller_protocol::EntryId) -> String {
+    fn words_of(&self, model: &Model, entry: tiller_protocol::EntryId) -> String {
         let Some(line) = self.lines.by_entry.get(&entry) else { return String::new() };
         let text = match (&line.call, line.origin) {
             (Some(call), _) => {
-                let (verb, target) = describe(&call.name, &call.arguments, tools.get(&call.name));
+                let tool = model.environment.tools.get(&call.name);
+                let (verb, target) = describe(&call.name, &call.arguments, tool);
+                let target = match tool {
+                    Some(tool) => named(&tool.verb, &target, &model.environment.folders.workspace),
+                    None => target,
+                };
                 format!("{verb:<7} {target}")
             }
             (_, Some(Origin::Shell)) => format!("! {}", line.text),

@@ -61,6 +61,8 @@ pub struct LayoutSettings {
     pub unfold_key: String,
     pub viewer_key: String,
     pub review_key: String,
+    /// Folders that paths in rows are named without.
+    pub folders: Vec<String>,
 }
 
 impl Default for LayoutSettings {
@@ -76,6 +78,7 @@ impl Default for LayoutSettings {
             unfold_key: String::new(),
             viewer_key: String::new(),
             review_key: String::new(),
+            folders: Vec::new(),
         }
     }
 }
@@ -263,6 +266,7 @@ impl Viewport {
                     now: self.env.now,
                     zone: &self.zone,
                     keys: [&self.env.unfold_key, &self.env.viewer_key, &self.env.review_key],
+                    folders: &self.env.folders,
                 };
                 let laid = match hidden {
                     true => CellLayout::nothing(&cx),
