@@ -182,7 +182,7 @@ fn own_arguments(
     Ok(said)
 }
 
-/// What is decided before the first of so many runs: beyond [`RUNS`], that not each part of the call is seen.
+/// The decision before the first of the runs for a call. Where there are more than [`RUNS`], not each part of the call is seen.
 fn unseen(runs: usize) -> Result<Decision, Failure> {
     if runs <= RUNS {
         return Ok(Decision::default());
