@@ -309,7 +309,7 @@ mod tests {
             ("^mcp__github__create$|^Bash$", "execute_code mcp:github:create process terminal", false),
             ("^Write$|github__.*", &format!("mcp:*github* {writes} write_file"), false),
             ("^Write$|github.*", &format!("mcp:*github* {writes} write_file"), false),
-            ("^(Write|github.*)$", &format!("mcp:*:* {writes} write_file"), true),
+            ("^(Write|github.*)$", &format!("{writes} write_file"), false),
             ("^Write$|.*_delete_.*", &format!("mcp:*delete* {writes} write_file"), false),
             ("^Write$|linear.*save_", &format!("mcp:*:* {writes} write_file"), true),
             ("^Write$|(?:slack|linear)_", &format!("mcp:*:* {writes} write_file"), true),
