@@ -51,6 +51,9 @@ pub struct HookAnswer {
     pub changed_by: Vec<String>,
 }
 
+/// Most runs of a hook for one call.
+const RUNS: usize = 100;
+
 /// What a hook is compared with.
 type Matches<'a> = dyn Fn(&Rule, &Value) -> bool + Send + Sync + 'a;
 
@@ -164,12 +167,29 @@ fn set_arguments(about: &mut Map<String, Value>, arguments: &Value) {
     }
 }
 
-/// The decision with the arguments of our call, where it has those of another program.
-fn own_arguments(hook: &Hook, call: &Value, mut said: Decision) -> Result<Decision, Failure> {
-    if let Some(theirs) = said.arguments.take_if(|_| hook.claude()) {
-        said.arguments = Some(crate::claude::taken_back(call, &theirs).map_err(Failure::asks)?);
+/// The decision with the arguments of our call, where it has those of another program. `input`: what the hook read, and whether it
+/// was one of several for the call.
+fn own_arguments(
+    hook: &Hook,
+    call: &Value,
+    (input, several): (&Value, bool),
+    mut said: Decision,
+) -> Result<Decision, Failure> {
+    if let Some(theirs) = said.arguments.take_if(|_| hook.claude()).filter(|new| *new != input["tool_input"])
+    {
+        said.arguments = Some(crate::claude::taken_back(call, &theirs, several).map_err(Failure::asks)?);
     }
     Ok(said)
+}
+
+/// The decision before the first of the runs for a call. Where there are more than [`RUNS`], not each part of the call is seen.
+fn unseen(runs: usize) -> Result<Decision, Failure> {
+    if runs <= RUNS {
+        return Ok(Decision::default());
+    }
+    Err(Failure::asks(format!(
+        "the call stands for {runs} calls in the form of this hook, which sees the first {RUNS} of them only; smaller calls are seen whole"
+    )))
 }
 
 /// The decision of two runs for one call. A denial counts before all, then a failure. With a failure of one, the question of
@@ -267,19 +287,22 @@ impl HookRunner {
             }
             Ok((held, copies)) => {
                 let input = input::input(scene, time, about);
-                let inputs = match hook.claude() {
+                let mut inputs = match hook.claude() {
                     true => crate::claude::inputs(scene.event, &input, self.home().as_deref()),
                     false => vec![input],
                 };
                 let form = OutputForm { claude: hook.claude(), before: is_before(scene.event) };
                 let call = about.get("call").unwrap_or(&Value::Null);
-                let (mut decided, mut took) = (Ok(Decision::default()), 0.0);
+                let (mut decided, mut took) = (unseen(inputs.len()), 0.0);
+                inputs.truncate(RUNS);
+                let several = inputs.len() > 1;
                 for input in inputs {
                     let launch = (self.launch(hook), copies.files.clone());
-                    let input = input.to_string().into_bytes();
-                    let ran = command::run(&self.host, launch, input, hook.timeout(), cancel).await;
+                    let bytes = input.to_string().into_bytes();
+                    let ran = command::run(&self.host, launch, bytes, hook.timeout(), cancel).await;
                     took += ran.took.as_secs_f64();
-                    let said = decision::decide(&ran, form).and_then(|said| own_arguments(hook, call, said));
+                    let said = decision::decide(&ran, form);
+                    let said = said.and_then(|said| own_arguments(hook, call, (&input, several), said));
                     decided = joined(decided, said);
                     if cancel.is_cancelled() || matches!(&decided, Ok(Decision { deny: Some(_), .. })) {
                         break;
@@ -373,11 +396,24 @@ impl HookRunner {
             env.push(("PYTHONPYCACHEPREFIX".into(), "/dev/null".into()));
         }
         let args = vec!["-c".into(), hook.settings.command.clone()];
+        let mut program = PathBuf::from("/bin/sh");
+        if hook.claude() {
+            // As there; what bash would run first is not the hook.
+            program = bash(&env).unwrap_or(program);
+            env.retain(|(name, _)| name != "BASH_ENV");
+        }
         if let Some(plugin) = &hook.folder {
             env.push(("TILLER_PLUGIN_DIR".into(), tiller_protocol::names::written(plugin)));
         }
-        Launch { program: "/bin/sh".into(), args, env, folder: self.config.folder.clone() }
+        Launch { program, args, env, folder: self.config.folder.clone() }
     }
+}
+
+/// The first bash in the folders of PATH.
+fn bash(env: &[(String, String)]) -> Option<PathBuf> {
+    let (_, path) = env.iter().find(|(name, _)| name == "PATH")?;
+    let folders = path.split(':').filter(|folder| folder.starts_with('/'));
+    folders.map(|folder| Path::new(folder).join("bash")).find(|program| program.is_file())
 }
 
 #[cfg(test)]

@@ -30,15 +30,19 @@ fn hook(command: &str, blocking: bool, timeout: u64) -> schema::Hook {
 }
 
 async fn fire(hooks: &Hooks, folder: &Path, event: HookEvent) -> HookAnswer {
+    fire_for(hooks, folder, event, json!({"tool": "terminal", "arguments": {"command": "x"}})).await
+}
+
+async fn fire_for(hooks: &Hooks, folder: &Path, event: HookEvent, call: Value) -> HookAnswer {
     let agent = AgentId::main();
     let scene = HookScene {
         event,
         session: SessionId::fresh(&tiller_protocol::SeqIds::default(), tiller_protocol::Time(0)),
         agent: &agent,
         folder,
+        profile: None,
     };
-    let about =
-        Map::from_iter([("call".to_owned(), json!({"tool": "terminal", "arguments": {"command": "x"}}))]);
+    let about = Map::from_iter([("call".to_owned(), call)]);
     hooks.before_call(scene, about, &|_, _| true, &CancellationToken::new()).await
 }
 
@@ -233,4 +237,37 @@ async fn compiled_python_beside_a_trusted_source_is_not_run() {
     assert_eq!(hooks.set_trusted(&HookSource::Project, &settings, None, check), []);
     let answer = fire(&hooks, dir.path(), HookEvent::BeforeToolCall).await;
     assert_eq!(Comes::of(&answer), Comes::Denied, "{answer:?}");
+}
+
+/// A hook of Claude Code, which bash runs as there, is asked about each file of a patch, up to a bound; beyond it the call does
+/// not pass unseen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_is_asked_about_each_part_of_a_call_or_the_call_asks() {
+    let dir = tempfile::tempdir().unwrap();
+    let patch = |files: usize| {
+        let parts: String = (0..files).map(|n| format!("*** Add File: f{n}\n+x\n")).collect();
+        json!({"tool": "patch", "arguments": {"patch": format!("*** Begin Patch\n{parts}*** End Patch\n")}})
+    };
+    // A test that only bash reads: another shell would pass over it.
+    let guard = |file: &str| {
+        format!("echo >> runs; read -r input; if [[ $input =~ /{file}\\\" ]]; then echo no >&2; exit 2; fi")
+    };
+    for (files, file, blocking, runs, expected) in [
+        (3, "none", false, 3, Comes::Passes),
+        (3, "f1", false, 2, Comes::Denied),
+        (RUNS, "none", false, RUNS, Comes::Passes),
+        (RUNS + 1, "none", false, RUNS, Comes::Asks),
+        (RUNS + 1, "none", true, RUNS, Comes::Denied),
+        (10_000, "f4", false, 5, Comes::Denied),
+    ] {
+        let hooks = session(dir.path());
+        let hook = schema::Hook { format: schema::HookFormat::Claude, ..hook(&guard(file), blocking, 300) };
+        let settings = schema::Hooks { before_tool_call: vec![hook], ..schema::Hooks::default() };
+        assert_eq!(hooks.set(&HookSource::User, &settings, None), []);
+        let answer = fire_for(&hooks, dir.path(), HookEvent::BeforeToolCall, patch(files)).await;
+        assert_eq!(Comes::of(&answer), expected, "{files} {file} {blocking}: {answer:?}");
+        let ran = std::fs::read_to_string(dir.path().join("runs")).unwrap();
+        assert_eq!(ran.lines().count(), runs, "{files} {file}");
+        std::fs::remove_file(dir.path().join("runs")).unwrap();
+    }
 }

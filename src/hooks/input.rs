@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use tiller_protocol::{AgentId, HookEvent, SessionId, Time};
+use tiller_protocol::{AgentId, HookEvent, Profile, SessionId, Time};
 
 /// Version of the form.
 const VERSION: u32 = 1;
@@ -19,6 +19,8 @@ pub struct HookScene<'a> {
     pub agent: &'a AgentId,
     /// The agent's folder.
     pub folder: &'a Path,
+    /// The profile of the call that it is about.
+    pub profile: Option<Profile>,
 }
 
 /// The whole input.
@@ -32,6 +34,7 @@ pub(crate) fn input(scene: &HookScene<'_>, time: Time, about: &Map<String, Value
         "time": time.to_rfc3339(),
     });
     if let Some(fields) = all.as_object_mut() {
+        fields.extend(scene.profile.map(|profile| ("profile".to_owned(), profile.name().into())));
         fields.extend(about.iter().map(|(name, value)| (name.clone(), value.clone())));
     }
     all

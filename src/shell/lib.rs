@@ -28,7 +28,7 @@ pub use precheck::{MAX_CHARS, MAX_PARTS, fold, invisibles};
 pub use programs::{
     RefusedGitChange, base_name, changes_programs, check_git_change, check_git_change_but, code_pieces,
     code_reads, git_key_runs_program, git_section_runs_program, interpreter, is_cosmetic, is_shell,
-    program_name, runs_other, takes_code, utility,
+    most_code_pieces, program_name, runs_other, takes_code, utility,
 };
 pub use spelling::{crude_pieces, quote};
 pub use wrappers::SETTERS;

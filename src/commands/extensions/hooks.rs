@@ -87,7 +87,7 @@ fn test(setup: &Setup, event: &str, (tool, args): (&str, &str), text: &str) -> R
         return say(&format!("No hook runs for {}.\n", event.name()));
     }
     let (id, agent) = (SessionId::fresh(&*setup.ids, setup.clock.now()), AgentId::main());
-    let scene = HookScene { event, session: id, agent: &agent, folder: &setup.project };
+    let scene = HookScene { event, session: id, agent: &agent, folder: &setup.project, profile: None };
     let about = about(event, (tool, &args), text);
     let home = (setup.env)("HOME").map(PathBuf::from);
     let policy = Policy::new(Roots::new(&setup.project, home, Vec::new()), setup.tools.catalog());

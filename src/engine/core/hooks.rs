@@ -47,8 +47,13 @@ impl HookJob {
     /// Runs them. `about`: an object with the fields of the event. Dropping the future ends the running hook.
     pub(crate) async fn run(&self, about: Value) -> HookAnswer {
         let about = if let Value::Object(fields) = about { fields } else { Map::new() };
-        let scene =
-            HookScene { event: self.event, session: self.session, agent: &self.agent, folder: &self.folder };
+        let scene = HookScene {
+            event: self.event,
+            session: self.session,
+            agent: &self.agent,
+            folder: &self.folder,
+            profile: None,
+        };
         let mut answer = self.hooks.fire(scene, about, &CancellationToken::new()).await;
         for notice in std::mem::take(&mut answer.notices) {
             self.bus.publish(&self.scope, EventBody::State(StateEvent::Notice { notice }));

@@ -26,7 +26,8 @@ pub(crate) struct HookedCall {
 
 impl<'a> Decider<'a> {
     pub(crate) fn scene(self, event: HookEvent) -> HookScene<'a> {
-        HookScene { event, session: self.session, agent: self.agent, folder: self.folder }
+        let profile = Some(self.profile);
+        HookScene { event, session: self.session, agent: self.agent, folder: self.folder, profile }
     }
 }
 

@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use tiller_permit::decide::ReadOnlyRun;
 use tiller_permit::{Rule, Verdict};
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{AgentId, EventBody, Notice, PermissionOutcome, SessionId, ToolOutcome};
+use tiller_protocol::{AgentId, EventBody, Notice, PermissionOutcome, Profile, SessionId, ToolOutcome};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -75,6 +75,7 @@ pub(crate) struct Decider<'a> {
     pub(crate) session: SessionId,
     pub(crate) agent: &'a AgentId,
     pub(crate) folder: &'a Path,
+    pub(crate) profile: Profile,
     /// Ends a hook that runs.
     pub(crate) cancel: &'a CancellationToken,
 }

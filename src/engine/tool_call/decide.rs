@@ -46,6 +46,7 @@ impl DecidedCall for CallTask {
             session: self.cx.session,
             agent: &self.cx.agent,
             folder: &self.cx.workspace.root,
+            profile: self.profile,
             cancel: &self.cx.cancel,
         }
     }

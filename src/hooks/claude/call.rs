@@ -7,16 +7,20 @@ use tiller_protocol::HookEvent;
 use tiller_tool::{aliases, patched};
 
 use super::EVENTS;
+use super::matcher::MORE;
 use crate::decision::{Decision, text_field};
 
 /// Tools whose `path` is `file_path` there.
-const FILES: [&str; 3] = ["read_file", "write_file", "edit_file"];
+const FILES: [&str; 5] = ["read_file", "write_file", "edit_file", "make_document", "render_diagram"];
 /// Other fields with another name, and the tools that have them.
-const FIELDS: [(&str, &str, &str); 3] = [
+const FIELDS: [(&str, &str, &str); 4] = [
     ("edit_file", "old", "old_string"),
     ("edit_file", "new", "new_string"),
     ("read_file", "start", "offset"),
+    ("terminal", "background", "run_in_background"),
 ];
+/// Names there of an agent's start, an older one and a newer one.
+const AGENTS: [&str; 2] = ["Task", "Agent"];
 
 /// The argument there that names the kind of agent.
 const AGENT: &str = concat!("sub", "agent_type");
@@ -30,7 +34,7 @@ pub(crate) fn inputs(event: HookEvent, ours: &Value, home: Option<&str>) -> Vec<
         ("session_id", ours["session"].clone()),
         ("cwd", folder.into()),
         ("hook_event_name", name.into()),
-        ("permission_mode", "default".into()),
+        ("permission_mode", mode(ours["profile"].as_str().unwrap_or_default()).into()),
         ("transcript_path", "".into()),
     ] {
         all.insert(field.into(), value);
@@ -63,6 +67,16 @@ pub(crate) fn inputs(event: HookEvent, ours: &Value, home: Option<&str>) -> Vec<
     calls.into_iter().map(one).collect()
 }
 
+/// The mode there that is the most like a profile of Tiller.
+fn mode(profile: &str) -> &'static str {
+    match profile {
+        "read-only" | "plan" => "plan",
+        "auto-edit" => "acceptEdits",
+        "full" => "bypassPermissions",
+        _ => "default",
+    }
+}
+
 /// The folders against which paths are made absolute.
 struct Places<'a> {
     folder: &'a Path,
@@ -70,7 +84,8 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// The calls there that `tool` with these arguments comes to, each with its name.
+    /// The calls there that `tool` with these arguments comes to, each with its name. A guard may look at the name: a call that is
+    /// one of several there is shown as each of them.
     fn calls(&self, tool: &str, arguments: &Value) -> Vec<(String, Value)> {
         let text = |name: &str| arguments[name].as_str().unwrap_or_default();
         let named = |name: &str, input: Value| vec![(name.to_owned(), input)];
@@ -89,14 +104,24 @@ impl Places<'_> {
             }
             "delegate_task" | "delegate_async" => {
                 let lists = ["tasks", "workflow"].into_iter().filter_map(|name| arguments[name].as_array());
-                lists.flatten().map(|task| ("Task".to_owned(), of_task(task))).collect()
+                lists.flatten().flat_map(started).collect()
             }
-            "spawn_agent" => named("Task", of_task(arguments)),
+            "spawn_agent" => started(arguments).collect(),
+            "make_document" | "render_diagram" => named("Write", self.renamed(tool, arguments)),
             _ => Vec::new(),
         };
-        if found.is_empty() {
-            return named(aliases::theirs(tool).unwrap_or(tool), self.renamed(tool, arguments));
+        let mut found = match found.is_empty() {
+            true => named(theirs(tool), self.renamed(tool, arguments)),
+            false => found,
+        };
+        let lists = tool == "list_dir" || tool == "search" && text("pattern").is_empty();
+        if lists {
+            let pattern = if text("glob").is_empty() { "*" } else { text("glob") };
+            let folder = if text("path").is_empty() { "." } else { text("path") };
+            found.extend(named("Glob", json!({ "pattern": pattern, "path": self.absolute(folder) })));
         }
+        let notebooks: Vec<_> = found.iter().filter_map(notebook).collect();
+        found.extend(notebooks);
         found
     }
 
@@ -140,6 +165,29 @@ impl Places<'_> {
     }
 }
 
+/// The tool there, by the name that guards know.
+fn theirs(tool: &str) -> &str {
+    let more = || MORE.iter().find(|(_, tools)| tools.contains(&tool)).map(|(name, _)| *name);
+    aliases::theirs(tool).or_else(more).unwrap_or(tool)
+}
+
+/// A change of a notebook as the tool there for that.
+fn notebook((name, input): &(String, Value)) -> Option<(String, Value)> {
+    let path = input["file_path"].as_str().filter(|path| path.to_lowercase().ends_with(".ipynb"))?;
+    let source = match name.as_str() {
+        "Write" => &input["content"],
+        "Edit" => &input["new_string"],
+        _ => return None,
+    };
+    Some(("NotebookEdit".to_owned(), json!({ "notebook_path": path, "new_source": source })))
+}
+
+/// The start of an agent.
+fn started(task: &Value) -> impl Iterator<Item = (String, Value)> {
+    let input = of_task(task);
+    AGENTS.into_iter().map(move |name| (name.to_owned(), input.clone()))
+}
+
 fn of_task(task: &Value) -> Value {
     let text = |name: &str| task[name].as_str().unwrap_or_default();
     let prompt = format!("{}\n{}", text("goal"), text("context"));
@@ -148,14 +196,17 @@ fn of_task(task: &Value) -> Value {
     input
 }
 
-/// The arguments of our call for those that a hook put in place of the input there.
+/// The arguments of our call for those that a hook put in place of the input there. `several`: the call is several there.
 ///
 /// # Errors
 /// When the call comes to several there, so that none of them is the whole.
-pub(crate) fn taken_back(call: &Value, theirs: &Value) -> Result<Value, String> {
+pub(crate) fn taken_back(call: &Value, theirs: &Value, several: bool) -> Result<Value, String> {
     let tool = call["tool"].as_str().unwrap_or_default();
     let cannot = || Err(format!("it changed the arguments of {tool}, which Tiller cannot take over"));
     let Value::Object(fields) = theirs else { return cannot() };
+    if several {
+        return cannot();
+    }
     let with = |field: &str, value: &Value| {
         let mut own = call["arguments"].as_object().cloned().unwrap_or_default();
         own.insert(field.to_owned(), value.clone());

@@ -53,7 +53,36 @@ fn calls_have_the_names_and_values_that_guards_read() {
             json!({"pattern": "x", "path": "src"}),
             named("Grep", json!({"pattern": "x", "path": "/w/sub/src"})),
         ),
-        ("list_dir", json!({"path": "."}), named("LS", json!({"path": "/w/sub"}))),
+        (
+            "list_dir",
+            json!({"path": "."}),
+            vec![
+                ("LS".to_owned(), json!({"path": "/w/sub"})),
+                ("Glob".to_owned(), json!({"pattern": "*", "path": "/w/sub"})),
+            ],
+        ),
+        (
+            "search",
+            json!({"glob": "*.pem"}),
+            vec![
+                ("Grep".to_owned(), json!({"glob": "*.pem"})),
+                ("Glob".to_owned(), json!({"pattern": "*.pem", "path": "/w/sub"})),
+            ],
+        ),
+        (
+            "write_file",
+            json!({"path": "a.ipynb", "content": "x"}),
+            vec![
+                ("Write".to_owned(), json!({"file_path": "/w/sub/a.ipynb", "content": "x"})),
+                ("NotebookEdit".to_owned(), json!({"notebook_path": "/w/sub/a.ipynb", "new_source": "x"})),
+            ],
+        ),
+        (
+            "render_diagram",
+            json!({"source": "x", "kind": "mermaid", "path": "a.svg"}),
+            named("Write", json!({"source": "x", "kind": "mermaid", "file_path": "/w/sub/a.svg"})),
+        ),
+        ("clarify", json!({"question": "x"}), named("AskUserQuestion", json!({"question": "x"}))),
         ("terminal", json!({"command": "ls"}), named("Bash", json!({"command": "ls"}))),
         ("execute_code", json!({"code": "x()"}), named("Bash", json!({"command": "x()"}))),
         (
@@ -78,7 +107,11 @@ fn calls_have_the_names_and_values_that_guards_read() {
         (
             "spawn_agent",
             json!({"goal": "g", "context": "c", "agent": "tester"}),
-            named("Task", json!({"description": "", "prompt": "g\nc", super::AGENT: "tester"})),
+            super::AGENTS
+                .map(|name| {
+                    (name.to_owned(), json!({"description": "", "prompt": "g\nc", super::AGENT: "tester"}))
+                })
+                .to_vec(),
         ),
         (
             "patch",
@@ -101,7 +134,23 @@ fn calls_have_the_names_and_values_that_guards_read() {
         assert_eq!(there(tool, arguments), want, "{tool}");
     }
     let tasks = there("delegate_task", json!({"tasks": [{"goal": "a"}, {"goal": "b"}]}));
-    assert_eq!((tasks.len(), &tasks[1].1["prompt"]), (2, &json!("b")));
+    assert_eq!((tasks.len(), &tasks[2].1["prompt"]), (4, &json!("b")));
+}
+
+/// A guard for one mode sees the mode here that is the most like it.
+#[test]
+fn the_mode_is_the_one_that_guards_know() {
+    for (profile, mode) in [
+        (json!("full"), "bypassPermissions"),
+        (json!("auto-edit"), "acceptEdits"),
+        (json!("ask"), "default"),
+        (json!("plan"), "plan"),
+        (json!("read-only"), "plan"),
+        (json!(null), "default"),
+    ] {
+        let ours = json!({"session": "s", "folder": "/w", "profile": profile});
+        assert_eq!(inputs(HookEvent::UserPrompt, &ours, None)[0]["permission_mode"], mode);
+    }
 }
 
 #[test]
@@ -109,15 +158,16 @@ fn changed_arguments_are_taken_back_or_refused() {
     let call = |tool: &str, arguments: Value| json!({"tool": tool, "arguments": arguments});
     let edit = call("edit_file", json!({"path": "a", "old": "x", "new": "y"}));
     let theirs = json!({"file_path": "/w/b", "old_string": "x", "new_string": "z"});
-    assert_eq!(taken_back(&edit, &theirs), Ok(json!({"path": "/w/b", "old": "x", "new": "z"})));
+    assert_eq!(taken_back(&edit, &theirs, false), Ok(json!({"path": "/w/b", "old": "x", "new": "z"})));
     let code = call("execute_code", json!({"code": "x", "session": "s"}));
-    assert_eq!(taken_back(&code, &json!({"command": "y"})), Ok(json!({"code": "y", "session": "s"})));
+    assert_eq!(taken_back(&code, &json!({"command": "y"}), false), Ok(json!({"code": "y", "session": "s"})));
     let mcp = call("mcp_call", json!({"server": "s", "tool": "t", "arguments": {}}));
     assert_eq!(
-        taken_back(&mcp, &json!({"a": 1})),
+        taken_back(&mcp, &json!({"a": 1}), false),
         Ok(json!({"server": "s", "tool": "t", "arguments": {"a": 1}}))
     );
-    assert!(taken_back(&call("patch", json!({"patch": ""})), &theirs).is_err());
+    assert!(taken_back(&call("patch", json!({"patch": ""})), &theirs, false).is_err());
+    assert!(taken_back(&edit, &theirs, true).is_err());
 }
 
 /// Each spelling of a denial there denies, and what is not understood is never a yes.

@@ -84,7 +84,10 @@ pub fn import(text: &str) -> Result<Imported, String> {
 impl Imported {
     fn add(&mut self, name: &str, event: HookEvent, matcher: &str, hook: &Value) {
         let kind = hook.get("type").and_then(Value::as_str).unwrap_or("command");
-        let Some(command) = hook.get("command").and_then(Value::as_str).filter(|_| kind == "command") else {
+        let command = command(hook).filter(|_| kind == "command");
+        // A guard that cannot run leaves the decision to the person.
+        let stands_in = command.is_none() && event == HookEvent::BeforeToolCall;
+        let Some(command) = command.or_else(|| stands_in.then(|| ASKS.to_owned())) else {
             return self.left_out.push(format!("{name}: hooks of the type {kind} are not supported"));
         };
         let calls = matches!(event, HookEvent::BeforeToolCall | HookEvent::AfterToolCall);
@@ -104,22 +107,56 @@ impl Imported {
         if !calls && !matches!(matcher, "" | "*") {
             self.widened.push(format!("{name}: the matcher {matcher} is ignored, the hook runs each time"));
         }
+        if stands_in {
+            self.widened.push(format!(
+                "{name}: hooks of the type {kind} cannot run here, so the calls that this one is for ask (remove it if it guards nothing)"
+            ));
+        }
+        if event == HookEvent::AgentEnd {
+            self.left_out
+                .push(format!("{name}: the hook runs, but a denial does not hold back the end of an agent"));
+        }
         if hook.get("if").is_some() {
             self.widened.push(format!("{name}: its condition `if` is ignored"));
         }
         self.taken += 1;
         for matches in rules {
             let hook = Hook {
-                command: command.to_owned(),
+                command: command.clone(),
                 name: None,
                 matches,
-                timeout: hook.get("timeout").and_then(Value::as_u64).unwrap_or(60),
+                timeout: seconds(hook),
                 blocking: false,
                 format: HookFormat::Claude,
             };
             list(&mut self.hooks, event).push(hook);
         }
     }
+}
+
+/// Stands for a hook that cannot run here.
+const ASKS: &str = r#"echo '{"permissionDecision": "ask", "permissionDecisionReason": "it stands for a hook of Claude Code that cannot run here"}'"#;
+/// In `args` the program there puts the folder in place of this.
+const FOLDER: &str = "${CLAUDE_PROJECT_DIR}";
+
+/// The command as one line for the shell: a program with `args` is run as it is, without a shell's reading.
+fn command(hook: &Value) -> Option<String> {
+    let command = hook.get("command").and_then(Value::as_str)?;
+    let Some(args) = hook.get("args").filter(|args| !args.is_null()) else { return Some(command.to_owned()) };
+    let args = args.as_array()?.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
+    let quoted = |word: &str| {
+        let parts = word.split(FOLDER).map(|part| format!("'{}'", part.replace('\'', r"'\''")));
+        parts.collect::<Vec<_>>().join(&format!("\"{FOLDER}\""))
+    };
+    Some(std::iter::once(command).chain(args).map(quoted).collect::<Vec<_>>().join(" "))
+}
+
+/// Seconds that the hook may take there.
+fn seconds(hook: &Value) -> u64 {
+    const UNLESS_SAID: u64 = 600;
+    let said = hook.get("timeout").and_then(Value::as_f64).filter(|seconds| *seconds > 0.0);
+    // More than an hour is an hour here.
+    said.map_or(UNLESS_SAID, |seconds| seconds.ceil().min(3600.0) as u64)
 }
 
 fn list(hooks: &mut Hooks, event: HookEvent) -> &mut Vec<Hook> {
@@ -183,19 +220,21 @@ mod tests {
             "Stop": [{"hooks": [{"type": "command", "command": "done.sh"}]}],
             "WorktreeCreate": [{"hooks": [{"type": "command", "command": "w.sh"}]}]}}"#;
         let all = import(text).unwrap();
-        assert_eq!(all.taken, 3);
+        assert_eq!(all.taken, 4);
         let rules: Vec<_> =
-            all.hooks.before_tool_call.iter().map(|h| h.matches.as_deref().unwrap()).collect();
+            all.hooks.before_tool_call.iter().map(|h| h.matches.as_deref().unwrap_or("ALL")).collect();
+        let edits = ["edit_file", "make_document", "patch", "render_diagram", "write_file"];
+        let commands = ["execute_code", "process", "terminal"];
         assert_eq!(
             rules,
-            ["execute_code", "process", "terminal", "edit_file", "patch", "write_file"],
+            commands.into_iter().chain(edits).chain(["ALL"]).collect::<Vec<_>>(),
             "an unknown name takes nothing from the others"
         );
         assert_eq!(all.hooks.before_tool_call[0].timeout, 5);
         assert_eq!(all.hooks.before_response.len(), 1);
-        assert_eq!(all.left_out.len(), 4, "{:?}", all.left_out);
+        assert_eq!((all.left_out.len(), all.widened.len()), (3, 1), "{all:?}");
         assert!(all.left_out[0].contains("Unheard"), "{:?}", all.left_out);
-        assert!(all.left_out[3].contains("WorktreeCreate"), "{:?}", all.left_out);
+        assert!(all.left_out[2].contains("WorktreeCreate"), "{:?}", all.left_out);
         let text = as_toml(&all.hooks, "");
         assert_eq!(crate::file::read(&text).unwrap(), all.hooks, "{text}");
     }
@@ -210,7 +249,10 @@ mod tests {
             (json!({"PreToolUse": [{"matcher": "Bash"}]}), 0, 1, 0),
             (json!({"PreToolUse": [hook]}), 0, 1, 0),
             (json!({"PreToolUse": [{"matcher": ["Bash"], "hooks": [hook]}]}), 1, 0, 1),
-            (json!({"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "http", "url": "x"}]}]}), 0, 1, 0),
+            (json!({"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "http", "url": "x"}]}]}), 1, 0, 1),
+            (json!({"PreToolUse": [{"hooks": [{"command": "x", "args": "y"}]}]}), 1, 0, 1),
+            (json!({"PostToolUse": [{"matcher": "Bash", "hooks": [{"type": "http", "url": "x"}]}]}), 0, 1, 0),
+            (json!({"SubagentStop": [{"hooks": [hook]}]}), 1, 1, 0),
             (json!({"pretooluse": [{"hooks": [hook]}]}), 0, 1, 0),
             (
                 json!({"PreToolUse": [{"matcher": "Edit", "hooks": [{"command": "x", "if": "Edit(*.ts)"}]}]}),
@@ -227,6 +269,26 @@ mod tests {
             );
         }
         assert!(import(r#"{"hooks": []}"#).is_err() && import("[]").is_err() && import("{").is_err());
+    }
+
+    /// A program with arguments gets them as they are, and each hook the time that it has there.
+    #[test]
+    fn a_program_with_arguments_and_the_time_of_a_hook_are_taken_over() {
+        for (hook, command, seconds) in [
+            (json!({"command": "a b"}), "a b", 600),
+            (json!({"command": "a b", "args": null, "timeout": 5}), "a b", 5),
+            (json!({"command": "node", "args": [], "timeout": 0.5}), "'node'", 1),
+            (json!({"command": "a b", "args": ["it's", "$X"], "timeout": -1}), r"'a b' 'it'\''s' '$X'", 600),
+            (
+                json!({"command": "node", "args": ["${CLAUDE_PROJECT_DIR}/g.js"], "timeout": 1e9}),
+                r#"'node' ''"${CLAUDE_PROJECT_DIR}"'/g.js'"#,
+                3600,
+            ),
+        ] {
+            let all = import(&json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}).to_string()).unwrap();
+            let hook = &all.hooks.before_tool_call[0];
+            assert_eq!((hook.command.as_str(), hook.timeout), (command, seconds));
+        }
     }
 
     #[test]

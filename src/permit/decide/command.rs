@@ -13,7 +13,7 @@ use crate::read_only::{
 use crate::rules::{Certainty, Effect, PathUse, Rule, RuleSet, Source, Spellings, Subject};
 use crate::surroundings::ShellState;
 use crate::{danger, decide::always, decide::describe, paths::respell};
-use tiller_shell::{Analysis, Part, Redirect, Role, analyse, code_pieces, code_reads, crude_pieces};
+use tiller_shell::{Analysis, Part, Redirect, Role, analyse, code_reads, crude_pieces, most_code_pieces};
 
 /// The rule that allows a read-only command, in words.
 pub(crate) const LOOKS: &str = "built in: read-only command";
@@ -279,6 +279,8 @@ pub(crate) fn suspected(policy: &Policy, request: &Request<'_>, text: &str, fold
 /// itself.
 pub(crate) fn of_code(policy: &Policy, request: &Request<'_>, code: &str) -> Option<Need> {
     const TOOL: &str = "terminal";
+    /// More pieces of one kind are not compared: the script asks.
+    const PIECES: usize = 4_000;
     const STARTS: [&str; 15] = [
         "subprocess",
         "import os",
@@ -298,7 +300,8 @@ pub(crate) fn of_code(policy: &Policy, request: &Request<'_>, code: &str) -> Opt
     ];
     let ask = |rule: String| Need::Ask { rule: rule.into(), risk: Risk::High, effects: vec![], always: None };
     if STARTS.iter().any(|word| code.contains(word)) {
-        let pieces = Spellings::of_texts(code_pieces(code));
+        let (pieces, more) = most_code_pieces(code, PIECES);
+        let pieces = Spellings::of_texts(pieces).and_more(more);
         let subject = Subject::Command(&pieces);
         let denying = policy.rules.denying(request.agent, TOOL, &subject, &policy.roots);
         if let Some((rule, Certainty::Sure)) = denying {

@@ -47,8 +47,10 @@ impl Argument {
         let as_words =
             |words: &[String]| self.words.as_ref().map_or(Certainty::No, |own| own.certainty(words));
         let sure = command.words().map(as_words).max().unwrap_or(Certainty::No);
-        let perhaps =
-            || command.launched().any(|(text, words)| as_text(text) || as_words(words) > Certainty::No);
+        let perhaps = || {
+            command.has_more()
+                || command.launched().any(|(text, words)| as_text(text) || as_words(words) > Certainty::No)
+        };
         if sure == Certainty::No && perhaps() { Certainty::Perhaps } else { sure }
     }
 

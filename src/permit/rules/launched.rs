@@ -4,8 +4,8 @@
 
 use tiller_shell::{Part, base_name, crude_pieces, takes_code, utility};
 
-/// Most rests of one command.
-const MOST: usize = 12;
+/// Most rests of one command, and most words of one.
+const MOST: usize = 256;
 
 /// Programs that run no command which their words name, apart from those whose options are modelled.
 const PLAIN: &[&str] = &[
@@ -182,32 +182,97 @@ const MANAGERS: &[&str] = &[
 ];
 /// Words before a command of a package.
 const BEHIND: [&str; 4] = ["--", "exec", "x", "dlx"];
+/// The same of one program.
+const BEHIND_OF: &[(&str, &str)] =
+    &[("rustup", "run"), ("mix", "cmd"), ("just", "--command"), ("just", "-c"), ("snap", "run")];
+/// Interpreters, which run a script by its path: `node node_modules/.bin/npm publish`.
+const INTERPRETERS: &[&str] =
+    &["node", "nodejs", "python", "python3", "pypy", "pypy3", "ruby", "perl", "php", "lua"];
 
-/// The rests, each as words.
-pub(crate) fn launched(part: &Part) -> Vec<Vec<String>> {
+/// What a program may run.
+#[derive(Debug, Default)]
+pub(crate) struct Launched {
+    /// The rests, each as words.
+    pub(crate) rests: Vec<Vec<String>>,
+    /// There are more than are listed.
+    pub(crate) more: bool,
+}
+
+/// The rests of a command that may be commands.
+pub(crate) fn launched(part: &Part) -> Launched {
     let base = base_name(part.program());
-    if part.argv.len() < 2 || utility(&base).is_some() || takes_code(&base) || PLAIN.contains(&base.as_str())
-    {
-        return Vec::new();
+    let args: Vec<&str> = part.args().iter().map(|word| word.text.as_str()).collect();
+    if INTERPRETERS.contains(&base.as_str()) {
+        return script(&args);
     }
-    let args = part.args();
-    let from = match MANAGERS.contains(&base.as_str()) {
-        false => 0,
-        true => match args.iter().position(|word| BEHIND.contains(&word.text.as_str())) {
+    if base == "cargo" && args.first() == Some(&"watch") {
+        return watched(&args[1..]);
+    }
+    let behind = |word: &str| BEHIND_OF.iter().any(|(program, before)| *program == base && *before == word);
+    let own = args.iter().position(|word| behind(word)).map(|at| at + 1);
+    let is_known = utility(&base).is_some() || takes_code(&base) || PLAIN.contains(&base.as_str());
+    let from = match (own, MANAGERS.contains(&base.as_str())) {
+        (Some(own), _) => own,
+        (None, false) if !is_known => 0,
+        (None, true) => match args.iter().position(|word| BEHIND.contains(word)) {
             Some(at) => at + 1,
-            None => return Vec::new(),
+            None => return Launched::default(),
         },
+        _ => return Launched::default(),
     };
-    let rests = (from..args.len()).filter(|at| !args[*at].text.starts_with('-')).take(MOST);
-    rests
-        .flat_map(|at| {
-            let whole = vec![args[at..].iter().map(|word| word.text.clone()).collect()];
-            // A command in one word.
-            let text = args[at].text.as_str();
-            let pieces = if text.contains(char::is_whitespace) { crude_pieces(text) } else { Vec::new() };
-            let pieces =
-                pieces.into_iter().map(|piece| piece.split_whitespace().map(str::to_owned).collect());
-            pieces.chain(whole)
-        })
-        .collect()
+    rests(&args[from..])
+}
+
+/// Each rest that begins with a word that is no option, or with the value that is a part of an option.
+fn rests(args: &[&str]) -> Launched {
+    let mut all = Launched::default();
+    for (at, arg) in args.iter().enumerate() {
+        let glued = || arg.get(2..).filter(|value| value.contains(char::is_whitespace));
+        let first = match arg.starts_with('-') {
+            false => Some(*arg),
+            true => arg.split_once('=').map(|(_, value)| value).or_else(glued),
+        };
+        let Some(first) = first.filter(|first| !first.is_empty()) else { continue };
+        if all.rests.len() >= MOST {
+            all.more = true;
+            return all;
+        }
+        // A command in one word.
+        if first.contains(char::is_whitespace) {
+            all.rests.extend(crude_pieces(first).iter().map(|piece| words_of(piece)));
+        }
+        let after = args[at + 1..].iter().take(MOST).map(|word| (*word).to_owned());
+        all.rests.push(std::iter::once(first.to_owned()).chain(after).collect());
+    }
+    all
+}
+
+/// The script of an interpreter, with its arguments, under the name of the program that it stands for.
+fn script(args: &[&str]) -> Launched {
+    let Some(at) = args.iter().position(|arg| !arg.starts_with('-')) else { return Launched::default() };
+    let name = base_name(args[at]);
+    let name = name.strip_suffix(".js").or_else(|| name.strip_suffix(".cjs")).unwrap_or(&name);
+    let name = name.strip_suffix("-cli").unwrap_or(name).to_owned();
+    let after = args[at + 1..].iter().take(MOST).map(|word| (*word).to_owned());
+    Launched { rests: vec![std::iter::once(name).chain(after).collect()], more: false }
+}
+
+/// What `cargo watch` runs: commands of cargo behind `-x`, others behind `-s` and `--`.
+fn watched(args: &[&str]) -> Launched {
+    let mut all = rests(args);
+    for (at, arg) in args.iter().enumerate() {
+        let next = || args.get(at + 1).copied();
+        let value = match *arg {
+            "-x" | "--exec" => next(),
+            _ => arg.strip_prefix("--exec=").or_else(|| arg.strip_prefix("-x")),
+        };
+        if let Some(value) = value {
+            all.rests.push(std::iter::once("cargo".to_owned()).chain(words_of(value)).collect());
+        }
+    }
+    all
+}
+
+fn words_of(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
 }

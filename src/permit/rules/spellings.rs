@@ -13,6 +13,8 @@ pub(crate) struct Spellings {
     words: Vec<Vec<String>>,
     /// As words that perhaps run, with their text.
     launched: Vec<(String, Vec<String>)>,
+    /// More may run than is listed.
+    more: bool,
 }
 
 impl Spellings {
@@ -24,7 +26,7 @@ impl Spellings {
     /// Texts that are known by their words only.
     pub(crate) fn of_texts(texts: Vec<String>) -> Self {
         let words = texts.iter().map(|text| text.split_whitespace().map(str::to_owned).collect()).collect();
-        Self { texts, words, launched: Vec::new() }
+        Self { texts, words, ..Self::default() }
     }
 
     /// All forms of a part.
@@ -35,7 +37,9 @@ impl Spellings {
         if part.argv.iter().all(|word| word.each.is_none()) {
             all.words.push(part.worded());
         }
-        all.launched = launched(part).into_iter().map(|words| (words.join(" "), words)).collect();
+        let launched = launched(part);
+        all.more = launched.more;
+        all.launched = launched.rests.into_iter().map(|words| (words.join(" "), words)).collect();
         all
     }
 
@@ -44,6 +48,17 @@ impl Spellings {
         self.texts.extend(other.texts);
         self.words.extend(other.words);
         self.launched.extend(other.launched);
+        self.more |= other.more;
+    }
+
+    /// The same, which may be more than is listed.
+    pub(crate) fn and_more(self, more: bool) -> Self {
+        Self { more: self.more || more, ..self }
+    }
+
+    /// Returns true if more may run than is listed.
+    pub(crate) fn has_more(&self) -> bool {
+        self.more
     }
 
     /// The words of each program that surely runs.

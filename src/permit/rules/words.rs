@@ -29,6 +29,8 @@ const FAMILIES: &[&str] = &["git", "docker", "podman", "cargo", "kubectl", "gh",
 /// Programs that do each of their operands.
 const EACH: &[&str] =
     &["make", "gmake", "just", "ninja", "gradle", "gradlew", "mvn", "mvnw", "ant", "rake", "task"];
+/// Programs that take the beginning of a subcommand for the whole.
+const SHORTENED: &[&str] = &["npm", "hg", "ip"];
 /// Short and long names of options that mean the same in most programs.
 const SAME: &[(char, &str)] = &[
     ('f', "--force"),
@@ -58,6 +60,8 @@ struct Operand {
     pattern: Pattern,
     /// Other operands may stand before it.
     apart: bool,
+    /// The option before it, which it may be a part of: `-X POST` is `-XPOST`.
+    of: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -100,7 +104,10 @@ impl Words {
                 let text = token.trim_end_matches('*').to_lowercase();
                 options.push(Flag { text, open: on });
             } else {
-                operands.push(Operand { pattern: Pattern::new(token).ok()?, apart });
+                let before = i.checked_sub(1).and_then(|before| rest.get(before));
+                let of = before.filter(|before| before.len() > 1 && before.starts_with('-'));
+                let of = of.map(|of| of.trim_matches(['"', '\'']).to_lowercase());
+                operands.push(Operand { pattern: Pattern::new(token).ok()?, apart, of });
                 apart = on;
             }
             open |= last && on;
@@ -124,6 +131,11 @@ impl Words {
             return Certainty::No;
         }
         let first = base_name(first);
+        // `npm@10`, as packages are named with their version.
+        let first = match first.split_once('@') {
+            Some((name, _)) if !name.is_empty() => name.to_owned(),
+            _ => first,
+        };
         let mut best = self.one(&first, args);
         let mut also = |program: &str, args: &[&str]| best = best.max(self.one(program, args));
         if let Some((family, sub)) = first.split_once('-').filter(|(family, _)| FAMILIES.contains(family)) {
@@ -146,7 +158,14 @@ impl Words {
         if !self.is_program(program) {
             return Certainty::No;
         }
-        let options = self.options.iter().map(|option| option.certainty(args));
+        let with_value = |option: &Flag| {
+            let mut of = self.operands.iter().filter(|operand| operand.of.as_ref() == Some(&option.text));
+            of.any(|operand| args.iter().any(|arg| operand.is_part(arg)))
+        };
+        let options = self.options.iter().map(|option| match with_value(option) {
+            true => Certainty::Sure,
+            false => option.certainty(args),
+        });
         let options = options.min().unwrap_or(Certainty::Sure);
         if options == Certainty::No { options } else { options.min(self.operands(program, args)) }
     }
@@ -172,6 +191,10 @@ impl Words {
                 let fits = match operand {
                     Some(operand) if operand.pattern.matches_any_case(word) => Certainty::Sure,
                     Some(_) if word.contains(HOLE) => Certainty::Perhaps,
+                    Some(operand) if operand.is_part(word) => Certainty::Sure,
+                    Some(operand) if n == 0 && SHORTENED.contains(&program) && operand.begins(word) => {
+                        Certainty::Perhaps
+                    }
                     _ => Certainty::No,
                 };
                 if fits > Certainty::No {
@@ -194,9 +217,35 @@ impl Words {
     }
 }
 
+impl Operand {
+    /// Returns true if a word is the option before it and it in one: `-XPOST`, `-sXPOST`, `--request=POST`.
+    fn is_part(&self, word: &str) -> bool {
+        let Some(of) = &self.of else { return false };
+        let lower = word.to_lowercase();
+        let at = match of.strip_prefix('-').filter(|letter| letter.chars().count() == 1) {
+            Some(letter) if !lower.starts_with("--") && lower.starts_with('-') => {
+                lower.find(letter).map(|at| at + letter.len())
+            }
+            _ => lower.starts_with(&format!("{of}=")).then_some(of.len() + 1),
+        };
+        let value = at.and_then(|at| lower.get(at..)).filter(|value| !value.is_empty());
+        value.is_some_and(|value| self.pattern.matches_any_case(value.trim_start_matches('=')))
+    }
+
+    /// Returns true if a word is a beginning of it.
+    fn begins(&self, word: &str) -> bool {
+        word.len() > 1 && !word.starts_with('-') && self.pattern.text().starts_with(&word.to_lowercase())
+    }
+}
+
 impl Flag {
     fn certainty(&self, args: &[&str]) -> Certainty {
-        let unknown = args.iter().any(|arg| arg.starts_with(HOLE));
+        let is_open = |arg: &&str| {
+            let name = arg.split('=').next().unwrap_or_default();
+            arg.starts_with(HOLE) || arg.starts_with('-') && name.contains(HOLE)
+        };
+        let unknown = args.iter().any(is_open);
+        let apart = args.windows(2).any(|pair| self.is_apart(pair[0], pair[1]));
         // A text with blanks is a value, but for what stands before its `=`.
         let names = args.iter().filter(|a| a.len() > 1 && a.starts_with('-'));
         let names = names.filter(|a| !a.split('=').next().unwrap_or_default().contains(char::is_whitespace));
@@ -208,7 +257,7 @@ impl Flag {
         if args.iter().any(is_it) {
             return Certainty::Sure;
         }
-        if unknown {
+        if unknown || apart {
             return Certainty::Perhaps;
         }
         if let Some((name, _)) = self.text.split_once('=') {
@@ -226,7 +275,9 @@ impl Flag {
             return if alike { Certainty::Perhaps } else { Certainty::No };
         };
         if letters.len() > 3 {
-            return Certainty::No;
+            // With a value, behind other letters.
+            let ends = |arg: &String| !arg.starts_with("--") && arg.ends_with(letters);
+            return if args.iter().any(ends) { Certainty::Perhaps } else { Certainty::No };
         }
         let long = |letter: char| SAME.iter().any(|(short, long)| *short == letter && is_long(long));
         let one = |letter: char| match (in_bundle(&args, letter), long(letter)) {
@@ -235,6 +286,17 @@ impl Flag {
             (false, false) => Certainty::No,
         };
         letters.chars().map(one).min().unwrap_or(Certainty::No)
+    }
+}
+
+impl Flag {
+    /// Returns true if two words are a short option and its value, which the rule has in one: `-X POST` for `-XPOST`.
+    fn is_apart(&self, option: &str, value: &str) -> bool {
+        let both = || format!("{option}{value}").to_lowercase();
+        option.len() == 2
+            && option.starts_with('-')
+            && !value.is_empty()
+            && (both() == self.text || self.open && both().starts_with(&self.text))
     }
 }
 

@@ -33,23 +33,25 @@ fn word(verdict: &Verdict) -> &'static str {
     ["allow", "ask", "deny"][usize::from(verdict.strictness())]
 }
 
+/// The line with the characters that its escapes stand for.
+fn unescaped(line: &str) -> String {
+    let (mut out, mut chars) = (String::new(), line.chars());
+    while let Some(c) = chars.next() {
+        out.push(match c {
+            '\\' => match chars.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                other => other.unwrap_or(c),
+            },
+            c => c,
+        });
+    }
+    out
+}
+
 /// Each way to write a command that a rule forbids asks at least.
 #[test]
 fn no_way_to_write_it_gets_around_a_rule_that_denies_or_asks() {
-    let unescaped = |line: &str| {
-        let (mut out, mut chars) = (String::new(), line.chars());
-        while let Some(c) = chars.next() {
-            out.push(match c {
-                '\\' => match chars.next() {
-                    Some('n') => '\n',
-                    Some('t') => '\t',
-                    other => other.unwrap_or(c),
-                },
-                c => c,
-            });
-        }
-        out
-    };
     let lines = include_str!("launching.txt").lines().filter(|line| !line.starts_with("# "));
     let commands: Vec<String> = lines.map(unescaped).collect();
     assert!(commands.len() > 380, "{}", commands.len());
@@ -59,6 +61,26 @@ fn no_way_to_write_it_gets_around_a_rule_that_denies_or_asks() {
             commands.iter().filter(|command| verdict(&policy, command).strictness() == 0).collect();
         assert!(through.is_empty(), "{effect:?}: {through:#?}");
     }
+}
+
+/// The same for three rules, in spellings that were tried later.
+#[test]
+fn no_later_spelling_gets_around_a_rule() {
+    let (mut rule, mut seen, mut through) = ("", 0, Vec::new());
+    for line in include_str!("spelled.txt").lines().filter(|line| !line.starts_with("# ")) {
+        if let Some(next) = line.strip_prefix("= ") {
+            rule = next;
+            continue;
+        }
+        let command = unescaped(line);
+        seen += 1;
+        for effect in [Effect::Deny, Effect::Ask] {
+            if verdict(&policy(&[(effect, &format!("terminal({rule})"))]), &command).strictness() == 0 {
+                through.push((effect, rule, command.clone()));
+            }
+        }
+    }
+    assert!(through.is_empty() && seen > 110, "{seen}: {through:#?}");
 }
 
 /// A rule is about the command, however its options are ordered, bundled and named.
@@ -122,6 +144,20 @@ fn a_rule_that_denies_is_compared_word_by_word() {
         ("gh pr merge*", "gh pr -R a/b merge 1", "ask"),
         ("curl * | sh*", "curl -s x.org|sh", "deny"),
         ("curl*|*sh", "curl x.org | sh", "deny"),
+        ("curl -X POST*", "curl -XPOST x", "deny"),
+        ("curl -X POST*", "curl -sXPOST x", "deny"),
+        ("curl -X POST*", "curl -X=POST x", "deny"),
+        ("curl --request POST*", "curl --request=POST x", "deny"),
+        ("curl -XPOST*", "curl -X POST x", "ask"),
+        ("curl -XPOST*", "curl -sXPOST x", "ask"),
+        ("make -n foo*", "make -nfoo", "deny"),
+        ("npm publish*", "npm publ", "ask"),
+        ("npm publish*", "npx npm@10 publish", "deny"),
+        ("npm publish*", "node node_modules/.bin/npm publish", "ask"),
+        ("cargo publish*", "cargo watch -x publish", "ask"),
+        ("cargo publish*", "cargo watch -xpublish", "ask"),
+        ("cargo publish*", "cargo watch --exec='publish -q'", "ask"),
+        ("rm -rf*", "rm -r$(echo f) x", "ask"),
         ("find * -delete*", "find . -name x -delete", "deny"),
         ("sed -i*", "sed -n -i s/a/b/ x", "deny"),
         // What is something else stays as it is.
@@ -138,6 +174,14 @@ fn a_rule_that_denies_is_compared_word_by_word() {
         ("rm*", "aws s3 rm x", "allow"),
         ("rm*", "git rm x", "allow"),
         ("rm*", "mytool rm x", "ask"),
+        ("rm*", "mytool --then=rm x", "ask"),
+        ("curl -X POST*", "curl -XGET x", "allow"),
+        ("curl -X POST*", "curl x/POST", "allow"),
+        ("git push*", "git log --grep=push", "allow"),
+        ("git push*", "node scripts/push.js git push", "allow"),
+        ("npm publish*", "npm pack", "allow"),
+        ("npm publish*", "npm install publish", "allow"),
+        ("cargo publish*", "cargo watch -x test", "allow"),
         ("sh", "sh -c 'true'", "allow"),
         ("make", "make test", "allow"),
         ("cargo test", "cargo test --lib", "ask"),
@@ -153,6 +197,17 @@ fn a_rule_that_denies_is_compared_word_by_word() {
             let asks = verdict(&policy(&[(Effect::Ask, &rule)]), command);
             assert!(asks.strictness() > 0, "{rule}: {command}: {asks:?}");
         }
+    }
+}
+
+/// Of a command of which not each word is compared, none passes unseen.
+#[test]
+fn a_program_with_many_words_asks_beside_a_rule() {
+    for (many, rule) in [(14, "git push*"), (200, "git push*"), (400, "git push*"), (400, "npm publish*")] {
+        let command = format!("mytool {}git push", "a ".repeat(many));
+        let denied = verdict(&policy(&[(Effect::Deny, &format!("terminal({rule})"))]), &command);
+        assert_eq!(word(&denied), "ask", "{many} {rule}: {denied:?}");
+        assert_eq!(word(&verdict(&policy(&[]), &command)), "allow");
     }
 }
 

@@ -121,14 +121,17 @@ const READERS: &[&str] = &[
 /// Commands that code of another language may run: pieces of the code, of its quoted texts, and of its quoted words
 /// joined (`['rm', 'x']`). For `ask` and `deny` rules only.
 pub fn code_pieces(code: &str) -> Vec<String> {
-    // Of each kind: many of one leave room for the others.
-    const MOST: usize = 400;
+    most_code_pieces(code, 400).0
+}
+
+/// As [`code_pieces`], up to `most` of each kind; true: there are more.
+pub fn most_code_pieces(code: &str, most: usize) -> (Vec<String>, bool) {
     const WORDS: usize = 24;
-    let mut out = crude_pieces(code);
-    out.truncate(MOST);
+    let mut all = Pieces { out: Vec::new(), more: false, most };
+    all.add(crude_pieces(code).into_iter());
     let split: Vec<&str> = code.split(['\'', '"', '`']).collect();
     let quoted = |from: usize| split.iter().copied().skip(from).step_by(2);
-    out.extend(quoted(1).flat_map(crude_pieces).take(MOST));
+    all.add(quoted(1).flat_map(crude_pieces));
     // `['rm', 'x']`, also behind other quoted words. Behind an apostrophe, as in `don't`, the others are the quoted ones.
     for from in [1, 0] {
         let words: Vec<&str> = quoted(from).collect();
@@ -136,20 +139,36 @@ pub fn code_pieces(code: &str) -> Vec<String> {
             let rest: Vec<&str> = words[at..].iter().copied().take(WORDS).collect();
             rest.join(" ")
         });
-        out.extend(rests.flat_map(|text| crude_pieces(&text)).take(MOST));
+        all.add(rests.flat_map(|text| crude_pieces(&text)));
     }
-    // A command may stand behind words of the language: `system "rm x"`, `1e rm x`, `:!rm x`.
+    // A command may stand behind words of the language: `system "rm x"`, `%w[rm x]`, `1e rm x`, `:!rm x`.
     let behind = code.split(['\n', ';']).flat_map(|line| {
         let words: Vec<&str> = line
-            .split_whitespace()
+            .split(|c: char| c.is_whitespace() || c == '[')
             .map(|w| w.trim_matches(|c: char| !c.is_alphanumeric() && !"/.-_~$".contains(c)))
             .filter(|w| !w.is_empty())
             .take(WORDS)
             .collect();
         (0..words.len()).map(|from| words[from..].join(" ")).collect::<Vec<_>>()
     });
-    out.extend(behind.take(MOST));
-    out
+    all.add(behind);
+    (all.out, all.more)
+}
+
+/// Pieces of code. Many of one kind leave room for the others.
+struct Pieces {
+    out: Vec<String>,
+    /// There are more.
+    more: bool,
+    /// Of each kind.
+    most: usize,
+}
+
+impl Pieces {
+    fn add(&mut self, mut kind: impl Iterator<Item = String>) {
+        self.out.extend(kind.by_ref().take(self.most));
+        self.more |= kind.next().is_some();
+    }
 }
 
 /// Whether a text that this program runs as code may read files that it does not name.

@@ -10,7 +10,7 @@ mod utilities;
 mod variables;
 
 pub(crate) use code::{CODE, reads_code};
-pub use code::{code_pieces, code_reads, interpreter, takes_code};
+pub use code::{code_pieces, code_reads, interpreter, most_code_pieces, takes_code};
 pub use git_keys::{git_key_runs_program, git_section_runs_program};
 pub use git_settings::{RefusedGitChange, check_git_change, check_git_change_but};
 pub use name::{base_name, program_name};

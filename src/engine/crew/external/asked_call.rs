@@ -182,6 +182,7 @@ impl DecidedCall for AskedCall {
             session: *session,
             agent,
             folder: self.root(),
+            profile: self.judged.profile,
             cancel,
         }
     }
