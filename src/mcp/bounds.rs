@@ -187,11 +187,13 @@ impl Lines {
 }
 
 /// The messages of a list of messages (revision 2025-03-26), one a line. `None`: the line is none, or it has more than [`LIST`].
+/// Answers are last: the library reads nothing of a stream behind the first one.
 pub(crate) fn batch(line: &[u8]) -> Option<Vec<u8>> {
     if line.trim_ascii_start().first() != Some(&b'[') {
         return None;
     }
-    let all: Vec<serde_json::Value> = serde_json::from_slice(line).ok()?;
+    let mut all: Vec<serde_json::Value> = serde_json::from_slice(line).ok()?;
+    all.sort_by_key(|message| message.get("method").is_none());
     let is_message = |value: &&serde_json::Value| value.get("jsonrpc").is_some();
     let lines: String = all.iter().filter(is_message).map(|message| format!("{message}\n")).collect();
     (!lines.is_empty() && all.len() <= LIST).then(|| lines.into_bytes())
@@ -263,6 +265,14 @@ mod tests {
                 .collect();
             assert_eq!(ids, [1, 2], "pieces of {size}: {both}");
         }
+    }
+
+    #[test]
+    fn an_answer_of_a_list_follows_its_other_messages() {
+        let list = r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"x"}]"#;
+        let lines = String::from_utf8(batch(list.as_bytes()).unwrap()).unwrap();
+        let (other, answer) = lines.split_once('\n').unwrap();
+        assert!(other.contains("method") && answer.contains("result"), "{lines}");
     }
 
     #[test]

@@ -304,7 +304,7 @@ pub(crate) fn short(text: &str) -> String {
     clean(text.as_bytes()).chars().take(120).collect::<String>().replace('\n', " ").trim().to_owned()
 }
 
-/// Whether an address can be a word of a message: without blanks, and without characters that hide or reorder text.
+/// True if an address can be a word of a message: without blanks, and without characters that hide or reorder text.
 pub(crate) fn is_uri(uri: &str) -> bool {
     let plain = |c: char| c.is_ascii_graphic() || c.is_alphanumeric();
     !uri.is_empty() && uri.len() < URI && uri.chars().all(plain)

@@ -240,7 +240,7 @@ impl Permit {
         notices
     }
 
-    /// Whether a call with this access changes no file, as far as is known.
+    /// True if a call with this access changes no file, as far as is known.
     pub(crate) fn only_looks(&self, access: &[Access]) -> bool {
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
         access.iter().all(|a| tiller_permit::is_read_only(&policy, a))

@@ -47,8 +47,8 @@ impl Lists {
         let request = session.into_iter().fold(request, |request, id| request.header(SESSION, id));
         let request = token.into_iter().fold(request, |request, token| request.bearer_auth(token));
         let response = request.headers(headers.into_iter().collect()).send().await?;
-        let (status, about) = (response.status(), response.headers().clone());
-        if let Some(refusal) = refusal(status, &about) {
+        let (status, about) = (response.status(), response.headers());
+        if let Some(refusal) = refusal(status, about) {
             return Err(refusal);
         }
         match status {
@@ -57,45 +57,80 @@ impl Lists {
             _ => {}
         }
         let named = about.get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
-        let (kind, json) = (media(&about), "application/json");
-        if status.is_success() && kind == "text/event-stream" {
+        let kind = media(about);
+        let is_json = kind == "application/json";
+        if !status.is_success() {
+            let error = failure(response, is_json, limits).await?;
+            return Ok(StreamableHttpPostResponse::Json(error, named));
+        }
+        if kind == "text/event-stream" {
             return Ok(StreamableHttpPostResponse::Sse(events(response, limits.max_sse_event_size), named));
         }
-        let most = if kind == json { limits.max_json_response_size } else { limits.max_error_response_size };
-        let body = body(response, most).await?;
-        let read = body.as_deref().and_then(|body| serde_json::from_slice::<ServerJsonRpcMessage>(body).ok());
         let waits = matches!(message, ClientJsonRpcMessage::Request(_));
-        match (status.is_success(), read) {
-            (true, Some(one)) if kind == json => return Ok(StreamableHttpPostResponse::Json(one, named)),
-            (false, Some(one @ ServerJsonRpcMessage::Error(_))) if kind == json => {
-                return Ok(StreamableHttpPostResponse::Json(one, named));
-            }
-            (false, _) if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
-                let later = about.get(RETRY_AFTER).and_then(|time| time.to_str().ok()).map(str::to_owned);
-                return Err(HttpStatusError::new(status.as_u16(), later).into());
-            }
-            _ => {}
+        if !is_json && waits {
+            return Err(StreamableHttpError::UnexpectedContentType((!kind.is_empty()).then_some(kind)));
         }
-        let Some(body) = body else {
-            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: most });
-        };
-        match batch(&body).filter(|_| status.is_success() && kind == json) {
-            Some(messages) => Ok(StreamableHttpPostResponse::Sse(each(&messages), named)),
-            None if !status.is_success() => {
-                let text = String::from_utf8_lossy(&body);
-                Err(StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status}: {text}").into()))
-            }
+        if !is_json {
             // Nothing of the answer is needed.
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let most = limits.max_json_response_size;
+        let (body, is_whole) = body(response, most).await?;
+        if !is_whole {
+            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: most });
+        }
+        if let Ok(one) = serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+            return Ok(StreamableHttpPostResponse::Json(one, named));
+        }
+        match batch(&body) {
+            Some(messages) => Ok(StreamableHttpPostResponse::Sse(each(&messages), named)),
             None if !waits => Ok(StreamableHttpPostResponse::Accepted),
-            None if kind == json => {
+            None => {
                 let text = line(&String::from_utf8_lossy(&body), 200);
                 Err(StreamableHttpError::UnexpectedServerResponse(
                     format!("no message, or too many in a list: {text}").into(),
                 ))
             }
-            None => Err(StreamableHttpError::UnexpectedContentType((!kind.is_empty()).then_some(kind))),
         }
     }
+}
+
+/// The error of the protocol in the body of an answer that is no success. As in the library, a refused login is none: the call
+/// is made again with another token.
+///
+/// # Errors
+/// The status, with the beginning of the body; all answers without such an error.
+async fn failure(
+    response: reqwest::Response,
+    is_json: bool,
+    limits: StreamableHttpResponseLimits,
+) -> Result<ServerJsonRpcMessage, Failed> {
+    let status = response.status();
+    let is_read = is_json
+        && !matches!(
+            status,
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS
+        );
+    let is_busy = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+    let later = response.headers().get(RETRY_AFTER).and_then(|time| time.to_str().ok()).map(str::to_owned);
+    let most = if is_read { limits.max_json_response_size } else { limits.max_error_response_size };
+    let (body, is_whole) = match is_busy && !is_read {
+        true => (Vec::new(), false),
+        // The status counts, also where the body cannot be read.
+        false => body(response, most).await.unwrap_or_default(),
+    };
+    if is_read
+        && is_whole
+        && let Ok(error @ ServerJsonRpcMessage::Error(_)) =
+            serde_json::from_slice::<ServerJsonRpcMessage>(&body)
+    {
+        return Ok(error);
+    }
+    if is_busy {
+        return Err(HttpStatusError::new(status.as_u16(), later).into());
+    }
+    let text = String::from_utf8_lossy(&body[..body.len().min(limits.max_error_response_size)]);
+    Err(StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status}: {text}").into()))
 }
 
 /// The refusal of a login, with what the server says about it; `None`: the answer is none.
@@ -119,16 +154,17 @@ fn media(about: &HeaderMap) -> String {
     kind.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// The body of an answer; `None`: it has more than `most` bytes.
-async fn body(mut response: reqwest::Response, most: usize) -> Result<Option<Vec<u8>>, reqwest::Error> {
+/// At most `most` bytes of the body of an answer; true: they are all of it.
+async fn body(mut response: reqwest::Response, most: usize) -> Result<(Vec<u8>, bool), reqwest::Error> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await? {
-        if piece.len() > most - body.len() {
-            return Ok(None);
+        let room = most - body.len();
+        body.extend_from_slice(&piece[..piece.len().min(room)]);
+        if piece.len() > room {
+            return Ok((body, false));
         }
-        body.extend_from_slice(&piece);
     }
-    Ok(Some(body))
+    Ok((body, true))
 }
 
 /// Messages, one a line, as events.

@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 use tiller_config::McpServer;
 use tiller_testkit::{Reply, ScriptServer};
 
+use super::super::http;
+use super::{ClientJsonRpcMessage, Headers, Lists, StreamableHttpResponseLimits};
 use crate::hub::{CallResult, Hub, NoResult};
 use crate::testing::hub_with;
 
@@ -104,5 +106,21 @@ async fn a_body_that_is_no_good_list_ends_its_call_at_once() {
             );
         }
         hub.end().await;
+    }
+}
+
+/// A refused token is replaced, and a server that is asked too often says when it may be asked again: both are answers of HTTP
+/// also where the body is an error of the protocol.
+#[tokio::test]
+async fn an_error_of_the_protocol_hides_no_refusal() {
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let ping: ClientJsonRpcMessage = serde_json::from_value(ping).unwrap();
+    for (status, is_answer) in [(400, true), (401, false), (403, false), (429, false), (500, true)] {
+        let error = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "no"}});
+        let server = ScriptServer::with(move |_, _| Reply::status(status).json(&error));
+        let lists = Lists(http::client(&server.url()).unwrap());
+        let limits = StreamableHttpResponseLimits::default();
+        let answer = lists.post(&server.url(), &ping, None, (None, Headers::new()), limits).await;
+        assert_eq!(answer.is_ok(), is_answer, "{status}");
     }
 }

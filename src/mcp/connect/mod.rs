@@ -93,7 +93,7 @@ impl Connection {
         self.running.peer()
     }
 
-    /// Whether it can still be used.
+    /// True if it can still be used.
     pub(crate) fn is_alive(&self) -> bool {
         !self.running.is_closed() && !self.peer().is_transport_closed() && self.exit().is_none()
     }
@@ -112,7 +112,7 @@ impl Connection {
         self.peer().peer_info().map_or_else(String::new, |info| info.protocol_version.to_string())
     }
 
-    /// Whether it says that it has tools, prompts, resources.
+    /// True for each of tools, prompts and resources that it says it has.
     pub(crate) fn offers(&self) -> [bool; 3] {
         let Some(info) = self.peer().peer_info() else { return [true; 3] };
         let can = &info.capabilities;
@@ -234,7 +234,7 @@ const MISSING: [&str; 6] = [
 const UNREACHABLE: [&str; 8] =
     ["enotfound", "eai_again", "econn", "network", "resolve", "resolution", "unreachable", "dns"];
 
-/// Whether a program may have failed for want of a network: not one that was not started, or that missed a file.
+/// True if a program may have failed for want of a network: not one that was not started, or that missed a file.
 fn may_be_offline(failed: &NoConnection) -> bool {
     let said = failed.tail.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));

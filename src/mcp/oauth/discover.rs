@@ -68,11 +68,18 @@ async fn of_their_issuer(
     url: &str,
     metadata: AuthorizationMetadata,
 ) -> Result<AuthorizationMetadata, AuthError> {
-    if Url::parse(url).is_ok_and(|url| is_of_one_host(&url, &metadata)) {
+    let server = Url::parse(url).ok();
+    if server.as_ref().is_some_and(|server| is_of_one_host(server, &metadata)) {
         return Ok(metadata);
     }
     let issuer = metadata.issuer.unwrap_or_default();
-    of_issuer(&issuer).await.ok_or_else(|| {
+    // The server chose this name: it is no way to services of this machine or network that have no certificate.
+    let here = server.is_some_and(|server| tiller_http::is_loopback(&server));
+    let found = match is_private_way(&issuer, here) {
+        true => of_issuer(&issuer).await,
+        false => None,
+    };
+    found.ok_or_else(|| {
         AuthError::MetadataError(format!(
             "the login server {} does not describe itself at its own address: nothing was sent",
             line(&issuer, 200)

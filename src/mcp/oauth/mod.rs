@@ -49,7 +49,7 @@ impl TokenFile {
         Self(folder.join(format!("token-{}.json", &blake3::hash(url.as_bytes()).to_hex()[..16])))
     }
 
-    /// Whether there are tokens.
+    /// True if there are tokens.
     pub(crate) fn exists(&self) -> bool {
         self.0.is_file()
     }

@@ -46,7 +46,7 @@ pub struct Server {
     /// Its resources and prompts.
     pub(crate) offers: Arc<Offers>,
     environment: MakeEnvironment,
-    /// Whether nothing confines its program, once that was asked.
+    /// True if nothing confines its program, once that was asked.
     free: OnceLock<bool>,
     state: Mutex<ServerState>,
     /// Held while it is started: all that wait for it share one start.
@@ -153,7 +153,7 @@ fn held_words(n: usize) -> String {
 }
 
 impl Server {
-    /// Whether it may write files on this machine by itself. The first time it finds out what confines it, which may take some
+    /// True if it may write files on this machine by itself. The first time it finds out what confines it, which may take some
     /// 20 ms.
     pub(crate) fn writes_files(&self) -> bool {
         match &self.settings.transport {
@@ -229,13 +229,13 @@ impl Server {
         lock(&self.state).known.revision.clone().unwrap_or_default()
     }
 
-    /// Whether the person has turned it off, or no longer trusts the folder that names it.
+    /// True if the person has turned it off, or no longer trusts the folder that names it.
     pub fn is_disabled(&self) -> bool {
         let state = lock(&self.state);
         state.disabled || state.revoked
     }
 
-    /// Whether the person no longer trusts the folder that names it.
+    /// True if the person no longer trusts the folder that names it.
     pub(crate) fn is_revoked(&self) -> bool {
         lock(&self.state).revoked
     }

@@ -65,7 +65,7 @@ fn a_message_takes_resources_and_prompts_from_servers() {
     assert_eq!(server.bodies().len(), 3);
 }
 
-/// Whether a request ends with a message that has these words. A title may be asked for in between.
+/// True if a request ends with a message that has these words. A title may be asked for in between.
 fn sent(server: &ScriptServer, words: &str) -> bool {
     server.bodies().iter().any(|body| text(body).contains(words))
 }

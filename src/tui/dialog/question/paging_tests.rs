@@ -101,7 +101,7 @@ fn each_long_question_is_read_to_both_ends_on_a_small_screen() {
     }
 }
 
-/// What is written keeps Home and End.
+/// A field with text keeps Home and End.
 #[test]
 fn home_and_end_are_those_of_a_field_with_words() {
     let mut r = Robot::new(80, 24);
