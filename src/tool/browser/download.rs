@@ -41,8 +41,8 @@ pub(super) fn arrives(cx: &ToolCx) -> PathBuf {
     cx.folders.spill.join(FOLDER)
 }
 
-/// Adds notes on the downloads, one on each that runs and one on its end, and brings the complete ones to the agent. `last`: the tabs are about to be closed,
-/// and nothing is waited for.
+/// Adds notes on the downloads, one on each that runs and one on its end, and brings the complete ones to the agent. `last`: the
+/// tabs are about to be closed, and nothing is waited for.
 pub(super) async fn tell(lease: &mut Lease, cx: &ToolCx, last: bool, notes: &mut Vec<String>) {
     let Some(owner) = lease.owner.clone() else { return };
     let deadline = Instant::now() + if last { Duration::ZERO } else { WAIT };

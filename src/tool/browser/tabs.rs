@@ -158,6 +158,11 @@ impl Tabs {
         unnamed.upgrade()
     }
 
+    /// The owners that there are. The lock is free while they are used and dropped.
+    fn present(&self) -> Vec<Arc<TabOwner>> {
+        lock(&self.owners).values().filter_map(Weak::upgrade).collect()
+    }
+
     /// Takes in a tab that the browser attached to.
     async fn attached(&self, cdp: &Arc<Cdp>, params: &Value) {
         let info = &params["targetInfo"];
@@ -210,7 +215,7 @@ impl Tabs {
 
     /// Notes that a tab was closed.
     fn detached(&self, target: &str) {
-        for owner in lock(&self.owners).values().filter_map(Weak::upgrade) {
+        for owner in self.present() {
             owner.outlet.guard.empty(target);
         }
         if let Some(page) = lock(&self.known).remove(target).and_then(|page| page.upgrade()) {
@@ -233,7 +238,7 @@ impl Tabs {
             // Before its owner is looked for, which may report it at this moment.
             self.orphans.add(id, Instant::now());
         }
-        let owners: Vec<_> = lock(&self.owners).values().filter_map(Weak::upgrade).collect();
+        let owners = self.present();
         for owner in &owners {
             if let Some(cancel) = owner.group.progress(id, now, self.download_bytes) {
                 self.orphans.claim(id);

@@ -73,7 +73,7 @@ pub(crate) struct Cdp {
     outbox: mpsc::Sender<Value>,
     waiting: Arc<Waiting>,
     sinks: Arc<Sinks>,
-    /// Whether the browser is gone. The reader task holds the other end.
+    /// True once the browser is gone. The reader task holds the other end.
     closed: watch::Receiver<bool>,
     _reader: AbortOnDropHandle<()>,
     _writer: AbortOnDropHandle<()>,
@@ -112,6 +112,11 @@ impl Cdp {
         sinks.retain(|_, sink| !sink.is_closed());
         sinks.insert(session.map(str::to_owned), sink);
         events
+    }
+
+    /// Ends the events of a session that is over.
+    pub(crate) fn end(&self, session: &str) {
+        lock(&self.sinks).remove(&Some(session.to_owned()));
     }
 
     /// Calls a method and waits for its reply.
@@ -176,7 +181,7 @@ impl Cdp {
         }
     }
 
-    /// Whether the browser is gone.
+    /// True once the browser is gone.
     pub(crate) fn closed(&self) -> bool {
         *self.closed.borrow() || self.outbox.is_closed()
     }

@@ -33,7 +33,7 @@ fn client(url: &Url) -> Result<Client, String> {
 /// DevTools server, which names it in `/json/version`.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The fault, in words.
 pub(crate) async fn endpoint(address: &str) -> Result<Url, String> {
     let url = Url::parse(address).map_err(|e| format!("browser.url is not a URL: {e}"))?;
     match url.scheme() {
@@ -57,7 +57,7 @@ pub(crate) async fn endpoint(address: &str) -> Result<Url, String> {
 /// Connects to a browser's WebSocket.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The fault, in words.
 pub(crate) async fn connect(socket: &Url) -> Result<(Box<dyn Transmit>, Box<dyn Receive>), String> {
     let mut http = socket.clone();
     let scheme = if socket.scheme() == "wss" { "https" } else { "http" };

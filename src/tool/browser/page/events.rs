@@ -67,8 +67,10 @@ impl PageTask {
                     prepare(&self.cdp, &child).await;
                 }
                 "Target.detachedFromTarget" => {
-                    let gone = event.params["sessionId"].as_str();
-                    lock(&self.shared.state).frames.retain(|_, s| Some(s.as_str()) != gone);
+                    let Some(gone) = event.params["sessionId"].as_str() else { continue };
+                    lock(&self.shared.state).frames.retain(|_, s| s.as_str() != gone);
+                    // It may have ended before its events were followed.
+                    self.cdp.end(gone);
                 }
                 "Page.javascriptDialogOpening" => self.dialog(&session, &event.params).await,
                 "Page.fileChooserOpened" => {

@@ -118,7 +118,7 @@ impl Page {
         params: Value,
     ) -> Result<Value, CdpError> {
         let reply = self.raw(session, method, params).await?;
-        Ok(serde_json::from_str(reply.get()).unwrap_or_default())
+        serde_json::from_str(reply.get()).map_err(|_| CdpError::Unreadable)
     }
 
     /// As [`Self::call`], with the reply as the browser wrote it.

@@ -78,9 +78,13 @@ async fn elements(page: &Page, session: Option<&str>) -> DomNodes {
 
 /// The frames of one process: the first one, and those in it.
 async fn local_frames(page: &Page, session: Option<String>, first: &str) -> Result<Vec<Frame>, CdpError> {
-    let reply = call(page, session.as_deref(), "Page.getFrameTree", json!({})).await?;
     let mut ids = Vec::new();
-    list(&reply["frameTree"], &mut ids);
+    match call(page, session.as_deref(), "Page.getFrameTree", json!({})).await {
+        Ok(reply) => list(&reply["frameTree"], &mut ids),
+        // Frames within each other, deeper than JSON is read: without them.
+        Err(CdpError::Unreadable) => ids.push(first.to_owned()),
+        Err(error) => return Err(error),
+    }
     let mut frames = Vec::new();
     for id in ids.into_iter().take(FRAMES) {
         let ask = json!({"frameId": id});

@@ -83,7 +83,7 @@ impl DomNodes {
                 if known.contains(&parent) {
                     break Some(parent);
                 }
-                // What was passed before leads to where it led then; an element in itself leads nowhere.
+                // An element that was passed before leads to the same place; one in itself leads nowhere.
                 if let Some(place) = places.get(&parent) {
                     break *place;
                 }
@@ -212,7 +212,7 @@ fn read_document(document: &Value, strings: &Strings<'_>, all: &mut HashMap<i64,
     let listens: HashSet<usize> =
         nodes["isClickable"]["index"].as_array().into_iter().flatten().filter_map(index).collect();
     let drawn = Drawn::read(&document["layout"], strings);
-    // What the page draws a pointer over. The pointer is inherited, so the outermost element counts.
+    // Elements over which the page draws a pointer. The pointer is inherited, so the outermost element counts.
     let points = |node: usize| {
         let cursor = drawn.style(node, "cursor");
         matches!(cursor, "pointer" | "grab" | "move") || cursor.ends_with("-resize")

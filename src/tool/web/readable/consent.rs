@@ -247,7 +247,7 @@ fn lists(text: &str) -> bool {
     words * SPARSE >= text.len()
 }
 
-/// What a button does with a question for consent.
+/// The effect of a button on a question for consent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Agrees,

@@ -3,12 +3,12 @@
 //! | file | its job |
 //! | --- | --- |
 //! | `prune` | removes what lies around and over the text: scripts, hidden parts, dialogs, consent and newsletter boxes |
-//! | `consent` | knows those boxes |
+//! | `consent` | finds those boxes |
 //! | `part` | chooses the part of the page that is its text |
-//! | `scripts` | knows pages whose text is made by scripts |
+//! | `scripts` | finds pages whose text is made by scripts |
 //! | `markdown` | writes the part |
 //! | `table` | writes tables |
-//! | `measure` | measures all elements in one walk |
+//! | `measure` | measures all elements in two passes |
 //! | `left_out` | counts what is not in the text |
 
 mod consent;

@@ -52,9 +52,9 @@ pub(super) fn prune(document: &Document, extent: Extent, left: &mut LeftOut) {
     );
     left.dialogs +=
         remove(dialogs.nodes().iter().copied().filter(|node| is_dialog(node, &measures)).collect());
-    left.newsletter += remove(consent::newsletter_boxes(document, &measures));
-    // Without what was in the boxes.
+    // Without the headings that were in dialogs.
     let measures = Measures::of(&document.root());
+    left.newsletter += remove(consent::newsletter_boxes(document, &measures));
     for node in document.select("nav, [role=navigation i], [role=search i]").nodes().iter() {
         if !measures.holds_core(node) {
             left.navigation += node.descendants_it().filter(|inner| is(inner, &["a"])).count();

@@ -1,4 +1,4 @@
-//! Knows pages whose text is made by scripts.
+//! Finds pages whose text is made by scripts.
 
 use dom_query::{Document, NodeRef};
 
@@ -61,9 +61,9 @@ impl Signs {
     }
 }
 
-/// True for an element without text but that of scripts and notes for readers without them.
+/// True for an element without text but that of scripts, titles of drawings, and notes for readers without scripts.
 fn is_empty(node: &NodeRef<'_>) -> bool {
-    const SKIPPED: [&str; 4] = ["script", "style", "noscript", "template"];
+    const SKIPPED: [&str; 5] = ["script", "style", "noscript", "template", "title"];
     let (mut inner, mut words) = (node.first_child(), 0);
     // A walk that does not enter what is skipped: it may stand within its own kind.
     while let Some(at) = inner {

@@ -724,7 +724,7 @@ fn a_stop_of_another_agent_asks_nothing_about_those_beside_it() {
     assert!(r.app.model.shown.is_none() && !r.screen().contains("agents?"), "{}", r.screen());
 }
 
-/// The row of the agent says what its first question wants, unless the row of the call that it is about says it.
+/// The row of the agent has the words of its first question, unless the row of the call that it is about shows that it waits.
 #[test]
 fn the_row_below_an_agent_is_about_its_first_question() {
     use tiller_protocol::event::AskEvent;
@@ -746,8 +746,8 @@ fn the_row_below_an_agent_is_about_its_first_question() {
         call: call.map(str::to_owned),
         body,
     };
-    // Whether each question names the call that is shown, is a call's that is not, or no call's; and whether the row says the
-    // words of the first one.
+    // The call of each question: the one that is shown, one that is not, or none; and true if the row has the words of the
+    // first question.
     for (calls, said) in [
         (&[None][..], true),
         (&[Some("c1")], false),
