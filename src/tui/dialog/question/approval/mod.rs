@@ -217,11 +217,15 @@ impl Approval {
 
     /// Names the folder of a command as rows name paths: the folder of the session needs no path.
     fn name_folder(&mut self, workspace: &[String]) {
+        const HERE: &str = "this folder";
         let folder = &mut self.p.folder;
-        let named = match workspace.contains(folder) {
-            true => "this folder".to_owned(),
-            false => below(workspace, folder).to_owned(),
-        };
+        let named = match below(workspace, folder) {
+            _ if workspace.contains(folder) => HERE,
+            // A folder of this name within it is named in full.
+            HERE => folder,
+            short => short,
+        }
+        .to_owned();
         if named != *folder {
             *folder = named;
             self.fill();
