@@ -137,7 +137,7 @@ const EACH: &str = "mcp:*:*";
 #[derive(Debug, Default)]
 struct Servers {
     rules: Vec<String>,
-    /// A part speaks of them.
+    /// A part names them.
     named: bool,
     /// A part is not understood, and stands for all of them.
     widened: bool,
@@ -150,7 +150,7 @@ impl Servers {
             let (begins, text) = text.strip_prefix('^').map_or((begins, text), |text| (true, text));
             let (ends, text) = text.strip_suffix('$').map_or((false, text), |text| (true, text));
             let lead = text.find(|c| !is_of_name(c)).unwrap_or(text.len());
-            // What stands before one of these may be left out.
+            // The character before one of these is optional.
             let optional = text[lead..].starts_with(['?', '*', '{']);
             let lead = &text[..lead.saturating_sub(usize::from(optional))];
             let core = text.trim_end_matches(".*").trim_end_matches(".+");
