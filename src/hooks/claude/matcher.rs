@@ -194,7 +194,7 @@ fn parts(pattern: &str) -> Vec<(bool, &str)> {
 /// The text at each `|` outside of groups, and whether its groups are whole.
 fn split(text: &str) -> (Vec<&str>, bool) {
     let (mut all, mut from, mut depth, mut whole) = (Vec::new(), 0, 0_i32, true);
-    let mut escaped = false;
+    let (mut escaped, mut sets) = (false, 0_u32);
     for (at, c) in text.char_indices() {
         match c {
             _ if escaped => {
@@ -202,8 +202,12 @@ fn split(text: &str) -> (Vec<&str>, bool) {
                 continue;
             }
             '\\' => escaped = true,
-            '(' | '[' => depth += 1,
-            ')' | ']' => depth -= 1,
+            '[' => sets += 1,
+            ']' => sets = sets.saturating_sub(1),
+            // In a set of characters each stands for itself.
+            _ if sets > 0 => {}
+            '(' => depth += 1,
+            ')' => depth -= 1,
             '|' if depth == 0 => {
                 all.push(&text[from..at]);
                 from = at + 1;
@@ -213,7 +217,7 @@ fn split(text: &str) -> (Vec<&str>, bool) {
         whole &= depth >= 0;
     }
     all.push(&text[from..]);
-    (all, whole && depth == 0 && !escaped)
+    (all, whole && depth == 0 && sets == 0 && !escaped)
 }
 
 /// The rule for `mcp__SERVER__TOOL` or `mcp__SERVER`: what is no name stands for all.
@@ -313,6 +317,7 @@ mod tests {
             ("^Write$|.*_delete_.*", &format!("mcp:*delete* {writes} write_file"), false),
             ("^Write$|linear.*save_", &format!("mcp:*:* {writes} write_file"), true),
             ("^Write$|(?:slack|linear)_", &format!("mcp:*:* {writes} write_file"), true),
+            ("^Write[(]?$|github", &format!("mcp:*github* {writes} write_file"), false),
             ("^Write$|[Gg]it", &format!("mcp:*:* {writes} write_file"), true),
             ("^Write$|^m?x", &format!("mcp:*:* {writes} write_file"), true),
             ("^(?:Read|Bash)$", "execute_code process read_file terminal", false),
