@@ -287,15 +287,14 @@ impl HookRunner {
             }
             Ok((held, copies)) => {
                 let input = input::input(scene, time, about);
-                let mut inputs = match hook.claude() {
-                    true => crate::claude::inputs(scene.event, &input, self.home().as_deref()),
-                    false => vec![input],
+                let (inputs, count) = match hook.claude() {
+                    true => crate::claude::inputs(scene.event, &input, self.home().as_deref(), RUNS),
+                    false => (vec![input], 1),
                 };
                 let form = OutputForm { claude: hook.claude(), before: is_before(scene.event) };
                 let call = about.get("call").unwrap_or(&Value::Null);
-                let (mut decided, mut took) = (unseen(inputs.len()), 0.0);
-                inputs.truncate(RUNS);
-                let several = inputs.len() > 1;
+                let (mut decided, mut took) = (unseen(count), 0.0);
+                let several = count > 1;
                 for input in inputs {
                     let launch = (self.launch(hook), copies.files.clone());
                     let bytes = input.to_string().into_bytes();
@@ -398,7 +397,7 @@ impl HookRunner {
         let args = vec!["-c".into(), hook.settings.command.clone()];
         let mut program = PathBuf::from("/bin/sh");
         if hook.claude() {
-            // As there; what bash would run first is not the hook.
+            // As there, but without the file that bash would run first.
             program = bash(&env).unwrap_or(program);
             env.retain(|(name, _)| name != "BASH_ENV");
         }
@@ -409,10 +408,11 @@ impl HookRunner {
     }
 }
 
-/// The first bash in the folders of PATH.
+/// The bash of the system, or else the first in the folders of PATH: tools may write to one of those.
 fn bash(env: &[(String, String)]) -> Option<PathBuf> {
-    let (_, path) = env.iter().find(|(name, _)| name == "PATH")?;
-    let folders = path.split(':').filter(|folder| folder.starts_with('/'));
+    let path = env.iter().find(|(name, _)| name == "PATH").map_or("", |(_, path)| path.as_str());
+    let of_path = path.split(':').filter(|folder| folder.starts_with('/'));
+    let folders = ["/bin", "/usr/bin"].into_iter().chain(of_path);
     folders.map(|folder| Path::new(folder).join("bash")).find(|program| program.is_file())
 }
 

@@ -115,7 +115,7 @@ fn without_globals<'a>(rest: &[&'a str]) -> Vec<&'a str> {
 /// Pieces of text between separators, quotes ignored: what deny rules see of a line that no parser
 /// could take. Also without the leading words of wrappers.
 pub fn crude_pieces(text: &str) -> Vec<String> {
-    // Of more leading words only the first and the last are spelled: each spelling has all of the rest.
+    // Of more leading words only the first, the last and one of each program are spelled: each spelling has all of the rest.
     const MOST: usize = 64;
     let mut out = Vec::new();
     for piece in text.split([';', '&', '|', '\n', '(', ')', '`', '{', '}']) {
@@ -132,11 +132,15 @@ pub fn crude_pieces(text: &str) -> Vec<String> {
                 || is_wrapper(&base)
         };
         let before = words.iter().take_while(|word| is_before(word)).count();
-        let starts = words.iter().enumerate().take(before + 1);
-        for (from, first) in starts.filter(|(from, _)| *from < MOST / 2 || from + MOST / 2 > before) {
+        let mut programs = HashSet::new();
+        for (from, first) in words.iter().enumerate().take(before + 1) {
+            let base = base_name(first);
+            let is_new = is_wrapper(&base) && programs.insert(base.clone());
+            if from >= MOST / 2 && from + MOST / 2 <= before && !is_new {
+                continue;
+            }
             let mut spelled = words[from..].to_vec();
             out.push(spelled.join(" "));
-            let base = base_name(first);
             if base != *first {
                 spelled[0] = base;
                 out.push(spelled.join(" "));

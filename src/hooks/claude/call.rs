@@ -25,8 +25,8 @@ const AGENTS: [&str; 2] = ["Task", "Agent"];
 /// The argument there that names the kind of agent.
 const AGENT: &str = concat!("sub", "agent_type");
 
-/// The inputs, one for each call that it comes to there. `home`: the home folder.
-pub(crate) fn inputs(event: HookEvent, ours: &Value, home: Option<&str>) -> Vec<Value> {
+/// The first `most` inputs, one for each call that it comes to there, and the number of all. `home`: the home folder.
+pub(crate) fn inputs(event: HookEvent, ours: &Value, home: Option<&str>, most: usize) -> (Vec<Value>, usize) {
     let name = EVENTS.iter().find(|(_, e)| *e == event).map_or("", |(name, _)| name);
     let folder = ours["folder"].as_str().unwrap_or_default();
     let mut all = Map::new();
@@ -54,17 +54,18 @@ pub(crate) fn inputs(event: HookEvent, ours: &Value, home: Option<&str>) -> Vec<
         all.insert("stop_hook_active".into(), ours["again"].clone());
     }
     let call = &ours["call"];
-    let Some(tool) = call["tool"].as_str() else { return vec![Value::Object(all)] };
+    let Some(tool) = call["tool"].as_str() else { return (vec![Value::Object(all)], 1) };
     all.insert("tool_use_id".into(), call["id"].clone());
     let places = Places { folder: Path::new(folder), home };
     let calls = places.calls(tool, &call["arguments"]);
+    let count = calls.len();
     let one = |(name, input): (String, Value)| {
         let mut all = all.clone();
         all.insert("tool_name".into(), name.into());
         all.insert("tool_input".into(), input);
         Value::Object(all)
     };
-    calls.into_iter().map(one).collect()
+    (calls.into_iter().take(most).map(one).collect(), count)
 }
 
 /// The mode there that is the most like a profile of Tiller.
@@ -165,7 +166,7 @@ impl Places<'_> {
     }
 }
 
-/// The tool there, by the name that guards know.
+/// The name there of a tool, as guards compare it.
 fn theirs(tool: &str) -> &str {
     let more = || MORE.iter().find(|(_, tools)| tools.contains(&tool)).map(|(name, _)| *name);
     aliases::theirs(tool).or_else(more).unwrap_or(tool)

@@ -7,7 +7,7 @@ fn said(value: Value) -> Result<Decision, String> {
 /// The tools and inputs there of one call.
 fn there(tool: &str, arguments: Value) -> Vec<(String, Value)> {
     let ours = json!({"session": "s", "folder": "/w/sub", "call": {"id": "c1", "tool": tool, "arguments": arguments}});
-    let all = inputs(HookEvent::BeforeToolCall, &ours, Some("/home/u"));
+    let (all, _) = inputs(HookEvent::BeforeToolCall, &ours, Some("/home/u"), 100);
     all.into_iter()
         .map(|input| {
             assert_eq!((&input["hook_event_name"], &input["cwd"]), (&json!("PreToolUse"), &json!("/w/sub")));
@@ -149,7 +149,7 @@ fn the_mode_is_the_one_that_guards_know() {
         (json!(null), "default"),
     ] {
         let ours = json!({"session": "s", "folder": "/w", "profile": profile});
-        assert_eq!(inputs(HookEvent::UserPrompt, &ours, None)[0]["permission_mode"], mode);
+        assert_eq!(inputs(HookEvent::UserPrompt, &ours, None, 1).0[0]["permission_mode"], mode);
     }
 }
 

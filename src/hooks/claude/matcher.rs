@@ -137,7 +137,7 @@ const EACH: &str = "mcp:*:*";
 #[derive(Debug, Default)]
 struct Servers {
     rules: Vec<String>,
-    /// A part speaks of them.
+    /// A part names them.
     named: bool,
     /// A part is not understood, and stands for all of them.
     widened: bool,
@@ -150,7 +150,7 @@ impl Servers {
             let (begins, text) = text.strip_prefix('^').map_or((begins, text), |text| (true, text));
             let (ends, text) = text.strip_suffix('$').map_or((false, text), |text| (true, text));
             let lead = text.find(|c| !is_of_name(c)).unwrap_or(text.len());
-            // What stands before one of these may be left out.
+            // The character before one of these is optional.
             let optional = text[lead..].starts_with(['?', '*', '{']);
             let lead = &text[..lead.saturating_sub(usize::from(optional))];
             let core = text.trim_end_matches(".*").trim_end_matches(".+");
@@ -194,7 +194,7 @@ fn parts(pattern: &str) -> Vec<(bool, &str)> {
 /// The text at each `|` outside of groups, and whether its groups are whole.
 fn split(text: &str) -> (Vec<&str>, bool) {
     let (mut all, mut from, mut depth, mut whole) = (Vec::new(), 0, 0_i32, true);
-    let mut escaped = false;
+    let (mut escaped, mut sets) = (false, 0_u32);
     for (at, c) in text.char_indices() {
         match c {
             _ if escaped => {
@@ -202,8 +202,12 @@ fn split(text: &str) -> (Vec<&str>, bool) {
                 continue;
             }
             '\\' => escaped = true,
-            '(' | '[' => depth += 1,
-            ')' | ']' => depth -= 1,
+            '[' => sets += 1,
+            ']' => sets = sets.saturating_sub(1),
+            // In a set of characters each stands for itself.
+            _ if sets > 0 => {}
+            '(' => depth += 1,
+            ')' => depth -= 1,
             '|' if depth == 0 => {
                 all.push(&text[from..at]);
                 from = at + 1;
@@ -213,7 +217,7 @@ fn split(text: &str) -> (Vec<&str>, bool) {
         whole &= depth >= 0;
     }
     all.push(&text[from..]);
-    (all, whole && depth == 0 && !escaped)
+    (all, whole && depth == 0 && sets == 0 && !escaped)
 }
 
 /// The rule for `mcp__SERVER__TOOL` or `mcp__SERVER`: what is no name stands for all.
@@ -313,6 +317,7 @@ mod tests {
             ("^Write$|.*_delete_.*", &format!("mcp:*delete* {writes} write_file"), false),
             ("^Write$|linear.*save_", &format!("mcp:*:* {writes} write_file"), true),
             ("^Write$|(?:slack|linear)_", &format!("mcp:*:* {writes} write_file"), true),
+            ("^Write[(]?$|github", &format!("mcp:*github* {writes} write_file"), false),
             ("^Write$|[Gg]it", &format!("mcp:*:* {writes} write_file"), true),
             ("^Write$|^m?x", &format!("mcp:*:* {writes} write_file"), true),
             ("^(?:Read|Bash)$", "execute_code process read_file terminal", false),

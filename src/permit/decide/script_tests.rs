@@ -52,7 +52,7 @@ fn a_script_gets_around_no_rule_about_commands() {
         assert_eq!(verdict(Effect::Deny, "terminal", code), 2, "{code}");
         assert_eq!(verdict(Effect::Deny, "terminal(npm publish*)", code), 0, "{code}");
     }
-    // What is not compared asks.
+    // Code with more pieces than are compared asks.
     let long = format!("import os\n{}os.system('git push')", "os.getpid()\n".repeat(5_000));
     assert_eq!(verdict(Effect::Deny, "terminal(npm publish*)", &long), 1);
     for code in

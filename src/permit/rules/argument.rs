@@ -39,7 +39,10 @@ impl Argument {
     pub(super) fn restricts(&self, command: &Spellings) -> Certainty {
         let as_text = |text: &str| {
             self.text.matches_any_case(text)
-                || self.spaced.as_ref().zip(spaced(text)).is_some_and(|(p, text)| p.matches_any_case(&text))
+                || self
+                    .spaced
+                    .as_ref()
+                    .is_some_and(|p| spaced(text).is_some_and(|text| p.matches_any_case(&text)))
         };
         if command.texts.iter().any(|text| as_text(text)) {
             return Certainty::Sure;

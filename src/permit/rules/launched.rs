@@ -188,8 +188,11 @@ const BEHIND_OF: &[(&str, &str)] =
 /// Interpreters, which run a script by its path: `node node_modules/.bin/npm publish`.
 const INTERPRETERS: &[&str] =
     &["node", "nodejs", "python", "python3", "pypy", "pypy3", "ruby", "perl", "php", "lua"];
+/// Options of some of them that take a value, so that the script may stand behind it.
+const VALUED: &[&str] =
+    &["-W", "-X", "-r", "-I", "-C", "-d", "--require", "--import", "--loader", "--conditions"];
 
-/// What a program may run.
+/// The commands that a program may run.
 #[derive(Debug, Default)]
 pub(crate) struct Launched {
     /// The rests, each as words.
@@ -205,8 +208,13 @@ pub(crate) fn launched(part: &Part) -> Launched {
     if INTERPRETERS.contains(&base.as_str()) {
         return script(&args);
     }
-    if base == "cargo" && args.first() == Some(&"watch") {
-        return watched(&args[1..]);
+    if base == "cargo-watch" {
+        return watched(&args);
+    }
+    // `cargo +nightly -q watch`
+    let sub = args.iter().position(|arg| !arg.starts_with(['-', '+']));
+    if let Some(at) = sub.filter(|at| base == "cargo" && args[*at] == "watch") {
+        return watched(&args[at + 1..]);
     }
     let behind = |word: &str| BEHIND_OF.iter().any(|(program, before)| *program == base && *before == word);
     let own = args.iter().position(|word| behind(word)).map(|at| at + 1);
@@ -249,22 +257,38 @@ fn rests(args: &[&str]) -> Launched {
 
 /// The script of an interpreter, with its arguments, under the name of the program that it stands for.
 fn script(args: &[&str]) -> Launched {
-    let Some(at) = args.iter().position(|arg| !arg.starts_with('-')) else { return Launched::default() };
-    let name = base_name(args[at]);
-    let name = name.strip_suffix(".js").or_else(|| name.strip_suffix(".cjs")).unwrap_or(&name);
-    let name = name.strip_suffix("-cli").unwrap_or(name).to_owned();
-    let after = args[at + 1..].iter().take(MOST).map(|word| (*word).to_owned());
-    Launched { rests: vec![std::iter::once(name).chain(after).collect()], more: false }
+    let mut all = Launched::default();
+    for (at, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.starts_with('-')) {
+        if all.rests.len() >= MOST {
+            all.more = true;
+            break;
+        }
+        let name = base_name(arg);
+        let name = name.strip_suffix(".js").or_else(|| name.strip_suffix(".cjs")).unwrap_or(&name);
+        let name = name.strip_suffix("-cli").unwrap_or(name).to_owned();
+        let after = args[at + 1..].iter().take(MOST).map(|word| (*word).to_owned());
+        all.rests.push(std::iter::once(name).chain(after).collect());
+        if at == 0 || !VALUED.contains(&args[at - 1]) {
+            break;
+        }
+    }
+    all
 }
 
-/// What `cargo watch` runs: commands of cargo behind `-x`, others behind `-s` and `--`.
+/// The commands of `cargo watch`: those of cargo behind `-x`, others behind `-s` and `--`.
 fn watched(args: &[&str]) -> Launched {
     let mut all = rests(args);
     for (at, arg) in args.iter().enumerate() {
-        let next = || args.get(at + 1).copied();
+        // Also behind other letters: `-cx test`.
+        let letters = arg.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        let short = letters.and_then(|letters| letters.split_once('x')).map(|(_, value)| value);
         let value = match *arg {
-            "-x" | "--exec" => next(),
-            _ => arg.strip_prefix("--exec=").or_else(|| arg.strip_prefix("-x")),
+            "--exec" => Some(""),
+            _ => arg.strip_prefix("--exec=").or(short),
+        };
+        let value = match value {
+            Some("") => args.get(at + 1).copied(),
+            value => value.map(|value| value.trim_start_matches('=')),
         };
         if let Some(value) = value {
             all.rests.push(std::iter::once("cargo".to_owned()).chain(words_of(value)).collect());

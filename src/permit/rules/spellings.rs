@@ -3,6 +3,7 @@
 use tiller_shell::Part;
 
 use crate::rules::launched::launched;
+use crate::rules::words::compared;
 
 /// The forms of a command, or of several that run together.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +26,7 @@ impl Spellings {
 
     /// Texts that are known by their words only.
     pub(crate) fn of_texts(texts: Vec<String>) -> Self {
-        let words = texts.iter().map(|text| text.split_whitespace().map(str::to_owned).collect()).collect();
+        let words = texts.iter().map(|text| compared(text)).collect();
         Self { texts, words, ..Self::default() }
     }
 

@@ -310,6 +310,11 @@ fn goes_on(token: &str) -> bool {
     token.ends_with('*') && !token.ends_with("\\*")
 }
 
+/// The words of a text that are compared.
+pub(super) fn compared(text: &str) -> Vec<String> {
+    text.split_whitespace().skip_while(|word| is_assignment(word)).take(MOST).map(str::to_owned).collect()
+}
+
 fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -322,6 +327,10 @@ fn python_module<'a, 'b>(args: &'b [&'a str]) -> Option<(&'a str, &'b [&'a str])
     loop {
         let letters: &'a str = args.get(at)?.strip_prefix('-')?;
         at += 1;
+        if let Some(long) = letters.strip_prefix('-') {
+            at += usize::from(long == "check-hash-based-pycs");
+            continue;
+        }
         // Options that take a value.
         let Some(letter) = letters.find(['m', 'c', 'W', 'X']) else { continue };
         let value = match &letters[letter + 1..] {
