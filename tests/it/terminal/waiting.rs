@@ -23,10 +23,14 @@ fn seconds_are_seen(cols: u16, rows: u16) {
     let screen = term.wait("more seconds", |s| seconds(s) > before);
     assert!(screen.contains("Esc stop"), "{screen}");
     assert!(!screen.contains("It ends after"), "a server on this machine has no limit: {screen}");
+    // Later there is the request for the title, too.
+    assert_eq!(server.count(), 1, "what is being computed is not sent again");
     hold.release();
     term.wait_text("There are 7.");
     term.wait_gone("Waiting for the first token");
-    assert_eq!(server.count(), 1);
+    // A request for the title has no tools.
+    let asked = server.bodies().iter().filter(|body| body["tools"].is_array()).count();
+    assert_eq!(asked, 1);
 }
 
 #[test]
