@@ -30,17 +30,53 @@ pub(crate) struct Guard {
     known: Mutex<HashMap<String, Option<&'static str>>>,
     /// Hosts of this machine that the agent opened, which the permission rules allowed.
     opened: Mutex<HashSet<String>>,
-    /// Documents of another machine, by tab.
+    /// Hosts of documents, by tab.
     tabs: Mutex<HashMap<String, TabDocuments>>,
     failed: Mutex<Failed>,
 }
 
-/// Documents of another machine that a tab may show.
-#[derive(Clone, Copy, Debug, Default)]
+/// Hosts of the documents that a tab may show.
+#[derive(Clone, Debug, Default)]
 struct TabDocuments {
-    now: bool,
+    now: Hosts,
     /// The same, once the document that loads has taken the place of the present one.
-    next: bool,
+    next: Hosts,
+}
+
+/// Hosts of documents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Hosts {
+    #[default]
+    None,
+    One(String),
+    Several,
+}
+
+impl Hosts {
+    fn add(&mut self, host: &str) {
+        match self {
+            Self::None => *self = Self::One(host.to_owned()),
+            Self::One(known) if known != host => *self = Self::Several,
+            Self::One(_) | Self::Several => {}
+        }
+    }
+
+    fn add_all(&mut self, others: &Self) {
+        match others {
+            Self::None => {}
+            Self::One(host) => self.add(host),
+            Self::Several => *self = Self::Several,
+        }
+    }
+
+    /// Returns true if there is another one than `host`.
+    fn has_other(&self, host: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::One(known) => known != host,
+            Self::Several => true,
+        }
+    }
 }
 
 /// Connections that were not made.
@@ -190,16 +226,21 @@ impl Guard {
         let Ok(url) = Url::parse(url) else { return };
         let mut tabs = lock(&self.tabs);
         let tab = tabs.entry(tab.to_owned()).or_default();
-        let abroad = url.has_host() && !names_loopback(&url);
-        tab.next = abroad || tab.next && !main;
-        tab.now |= abroad;
+        if main {
+            tab.next = Hosts::None;
+        }
+        if let Some(host) = host_of(&url) {
+            tab.next.add(host);
+            tab.now.add(host);
+        }
     }
 
     /// Notes that a page opened a tab: what is blank in it belongs to that page, or to one of its frames.
     pub(crate) fn opens(&self, opener: &str, tab: &str) {
         let mut tabs = lock(&self.tabs);
-        if tabs.get(opener).is_some_and(|opener| opener.now || opener.next) {
-            tabs.insert(tab.to_owned(), TabDocuments { now: true, next: true });
+        if let Some(TabDocuments { mut now, next }) = tabs.get(opener).cloned() {
+            now.add_all(&next);
+            tabs.insert(tab.to_owned(), TabDocuments { next: now.clone(), now });
         }
     }
 
@@ -207,7 +248,7 @@ impl Guard {
     pub(crate) fn shows(&self, tab: &str, url: &str) {
         // A blank document can belong to the page that opened it.
         if let Some(tab) = lock(&self.tabs).get_mut(tab).filter(|_| !url.starts_with("about:")) {
-            tab.now = tab.next;
+            tab.now = tab.next.clone();
         }
     }
 
@@ -216,9 +257,10 @@ impl Guard {
         lock(&self.tabs).remove(tab);
     }
 
-    /// Returns true if a tab may show a document of another machine.
-    pub(crate) fn abroad(&self) -> bool {
-        lock(&self.tabs).values().any(|tab| tab.now || tab.next)
+    /// Returns true if a tab may show a document of another host than that of `url`, be it of this machine or not.
+    pub(crate) fn shows_others(&self, url: &Url) -> bool {
+        let host = host_of(url).unwrap_or_default();
+        lock(&self.tabs).values().any(|tab| tab.now.has_other(host) || tab.next.has_other(host))
     }
 
     /// Notes why a connection was not made. `at`: `HOST:PORT`.
@@ -253,6 +295,11 @@ impl Guard {
     pub(crate) fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.failed).notes)
     }
+}
+
+/// The host of an address, without the dot that may end it; `None`: it has none.
+fn host_of(url: &Url) -> Option<&str> {
+    url.host_str().map(|host| host.trim_end_matches('.')).filter(|host| !host.is_empty())
 }
 
 /// `HOST:PORT` of an address.
@@ -368,44 +415,51 @@ mod tests {
     }
 
     #[test]
-    fn a_tab_is_abroad_until_a_document_of_this_machine_has_taken_the_place_of_all_others() {
+    fn a_tab_shows_others_until_a_document_of_the_host_has_taken_their_place() {
+        // Another host of this machine is another one, too.
+        for other in ["https://example.com/", "http://a.localhost:3000/", "http://127.0.0.1:3000/"] {
+            shows_others_until("https://localhost/", other);
+        }
+    }
+
+    fn shows_others_until(own: &str, other: &str) {
         let guard = Guard::new(false, Arc::new(Fixed), rules());
-        let (own, other) = ("https://localhost/", "https://example.com/");
+        let abroad = |guard: &Guard| guard.shows_others(&Url::parse(own).unwrap());
         guard.loads("a", own, true);
         guard.shows("a", own);
-        assert!(!guard.abroad());
+        assert!(!abroad(&guard));
         guard.loads("a", other, false);
-        assert!(guard.abroad(), "a frame");
+        assert!(abroad(&guard), "a frame");
         guard.loads("a", own, true);
-        assert!(guard.abroad(), "it is not there yet");
+        assert!(abroad(&guard), "it is not there yet");
         guard.shows("a", "about:blank");
-        assert!(guard.abroad(), "a blank document of the page's own");
+        assert!(abroad(&guard), "a blank document of the page's own");
         guard.shows("a", own);
-        assert!(!guard.abroad());
+        assert!(!abroad(&guard));
         guard.loads("b", other, true);
-        assert!(guard.abroad(), "another tab");
+        assert!(abroad(&guard), "another tab");
         guard.empty("b");
-        assert!(!guard.abroad());
+        assert!(!abroad(&guard));
         guard.loads("a", own, true);
         guard.loads("a", other, false);
         guard.shows("a", own);
-        assert!(guard.abroad(), "the frame may be one of the new document");
+        assert!(abroad(&guard), "the frame may be one of the new document");
         // A blank tab belongs to the page that opened it.
-        for (address, abroad) in [(other, true), (own, false)] {
+        for (address, others) in [(other, true), (own, false)] {
             let guard = Guard::new(false, Arc::new(Fixed), rules());
             guard.loads("page", address, true);
             guard.shows("page", address);
             guard.opens("page", "tab");
             guard.empty("page");
-            assert_eq!(guard.abroad(), abroad, "{address}");
+            assert_eq!(abroad(&guard), others, "{address}");
             // Where a tab is found to be says nothing of what it showed before.
             guard.loads("tab", "about:blank", false);
             guard.shows("tab", "about:blank");
             guard.loads("tab", own, false);
-            assert_eq!(guard.abroad(), abroad, "{address}");
+            assert_eq!(abroad(&guard), others, "{address}");
             guard.loads("tab", own, true);
             guard.shows("tab", own);
-            assert!(!guard.abroad(), "{address}: its own document took the place of that");
+            assert!(!abroad(&guard), "{address}: its own document took the place of that");
         }
     }
 }

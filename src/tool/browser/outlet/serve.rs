@@ -95,7 +95,7 @@ async fn pass(
         let Ok(peeked) = timeout(HEAD, client.peek(&mut byte)).await else { return Ok(Ok(())) };
         match (peeked?, byte[0]) {
             (0, _) => return Ok(Ok(())),
-            (_, TLS) if guard.abroad() => {
+            (_, TLS) if guard.shows_others(url) => {
                 return refused(
                     "over TLS it cannot be seen which page asks: close the pages of other hosts".into(),
                 );

@@ -95,8 +95,8 @@ async fn a_server_of_this_machine_gets_what_its_own_pages_send_and_nothing_else(
     };
     let same = "Sec-Fetch-Site: same-origin\r\n";
     let own = "Origin: http://localhost:3000\r\n";
-    // Opened by the agent: localhost. `abroad`: a page of another machine is there.
-    for (first, then, abroad, reached) in [
+    // Opened by the agent: localhost. `others`: a page of another host is there.
+    for (first, then, others, reached) in [
         (get("localhost", same), vec![], true, true),
         (get("localhost", "Sec-Fetch-Site: same-site\r\n"), vec![], true, true),
         (get("localhost", "Sec-Fetch-Site: none\r\n"), vec![], true, true),
@@ -126,16 +126,20 @@ async fn a_server_of_this_machine_gets_what_its_own_pages_send_and_nothing_else(
         (tunnel("here.example"), b"\x16\x03\x01 END".to_vec(), false, false),
         ("GET http://localhost/ HTTP/1.1\r\nHost: other\r\n\r\n".into(), vec![], false, false),
     ] {
-        let guard = guard(false);
-        guard.open("http://localhost:3000/");
-        if abroad {
-            guard.loads("tab", "https://public.example/", true);
+        let pages: &[&str] = match others {
+            true => &["https://public.example/", "http://a.localhost:3000/", "http://127.0.0.1:3000/"],
+            false => &["http://localhost:3000/"],
+        };
+        for page in pages {
+            let guard = guard(false);
+            guard.open("http://localhost:3000/");
+            guard.loads("tab", page, true);
+            let outlet = Outlet::start(guard, None).await.unwrap();
+            let said = ask(&outlet, &first, &then).await;
+            let got = std::mem::take(&mut *lock(&server.got));
+            assert_eq!(!got.is_empty(), reached, "{page}, {first}{}: {said}", String::from_utf8_lossy(&then));
+            assert_eq!(said.ends_with("ok"), reached, "{page}, {first}: {said}");
         }
-        let outlet = Outlet::start(guard, None).await.unwrap();
-        let said = ask(&outlet, &first, &then).await;
-        let got = std::mem::take(&mut *lock(&server.got));
-        assert_eq!(!got.is_empty(), reached, "{first}{}: {said}", String::from_utf8_lossy(&then));
-        assert_eq!(said.ends_with("ok"), reached, "{first}: {said}");
     }
 }
 

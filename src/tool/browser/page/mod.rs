@@ -214,7 +214,7 @@ impl Page {
     /// Why it did not load, in words.
     pub(crate) async fn navigate(&self, url: &str) -> Result<(), String> {
         let parsed = reqwest::Url::parse(url).map_err(|e| e.to_string())?;
-        if parsed.scheme() == "https" && names_loopback(&parsed) && self.guard.abroad() {
+        if parsed.scheme() == "https" && names_loopback(&parsed) && self.guard.shows_others(&parsed) {
             self.leave().await?;
         }
         self.guard.open(url);
@@ -248,7 +248,7 @@ impl Page {
         Ok(())
     }
 
-    /// Leaves the page, so that none of another machine is there when one of this machine is opened over TLS.
+    /// Leaves the page, so that none of another host is there when one of this machine is opened over TLS.
     async fn leave(&self) -> Result<(), String> {
         lock(&self.shared.state).begin(EMPTY);
         self.call("Page.navigate", json!({"url": EMPTY})).await.map_err(|e| e.to_string())?;

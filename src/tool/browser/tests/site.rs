@@ -67,10 +67,15 @@ fn serve(
     sent: &Mutex<Vec<String>>,
 ) {
     let mut reader = BufReader::new(stream);
-    let mut first = String::new();
-    if reader.read_line(&mut first).is_err() {
+    if reader.fill_buf().is_ok_and(|bytes| bytes.first() == Some(&0x16)) {
+        lock(log).push("TLS".into());
         return;
     }
+    let mut first = Vec::new();
+    if reader.read_until(b'\n', &mut first).is_err() {
+        return;
+    }
+    let first = String::from_utf8_lossy(&first);
     let mut length = 0;
     loop {
         let mut line = String::new();
