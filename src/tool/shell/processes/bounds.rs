@@ -9,7 +9,7 @@
 //! runtimes), and few users can make control groups. So two limits of the kernel are
 //! set: which process is killed first when memory runs out, and an upper bound on the number of processes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal};
 use crate::output::human;
 use crate::shell::processes::end;
 use crate::shell::processes::forks::ForkLimit;
-use crate::shell::processes::memory::Memory;
+use crate::shell::processes::memory::{Key, Memory, Others};
 use crate::shell::processes::proc_fs::{self, Family, Stat};
 use tiller_protocol::lock;
 
@@ -244,16 +244,36 @@ struct Watch {
     forks: ForkLimit,
 }
 
-/// The families that work, in the order in which they began, with the time of that. A file that is held by none is taken for
-/// that of the last one that had begun when it was made.
-static WORKING: Mutex<BTreeMap<u64, SystemTime>> = Mutex::new(BTreeMap::new());
+/// The families that work, in the order in which they began. A file that is held by none, and that none was seen to write, is
+/// taken for that of the last one that had begun when it was made.
+static WORKING: Mutex<BTreeMap<u64, Working>> = Mutex::new(BTreeMap::new());
+
+/// A family that works.
+struct Working {
+    began: SystemTime,
+    /// New files in memory that it was seen to write.
+    files: HashSet<Key>,
+}
+
+/// The families that work besides the one of this number.
+fn others(number: u64) -> Others {
+    let working = lock(&WORKING);
+    Others {
+        later: working.range(number + 1..).map(|(_, other)| other.began).collect(),
+        files: working
+            .iter()
+            .filter(|(n, _)| **n != number)
+            .flat_map(|(_, other)| other.files.clone())
+            .collect(),
+    }
+}
 
 /// Another one begins.
 fn newest() -> u64 {
     let mut working = lock(&WORKING);
     // Greater than those of all that work.
     let number = working.last_key_value().map_or(1, |(last, _)| last + 1);
-    working.insert(number, SystemTime::now());
+    working.insert(number, Working { began: SystemTime::now(), files: HashSet::new() });
     number
 }
 
@@ -288,13 +308,14 @@ impl Watch {
                 continue;
             }
             // The message is set before any of them ends.
-            let later: Vec<SystemTime> =
-                lock(&WORKING).range(self.number + 1..).map(|(_, began)| *began).collect();
             last = if passed {
                 end_many(&self.family, bounds, &self.shared.said)
             } else {
-                look(&self.family, bounds, (&mut self.memory, &later), &self.shared.said)
+                look(&self.family, bounds, (&mut self.memory, &others(self.number)), &self.shared.said)
             };
+            if let Some(own) = lock(&WORKING).get_mut(&self.number) {
+                own.files = self.memory.own_files();
+            }
             last.machine = machine;
             if over && last.living == 0 {
                 return;
@@ -349,11 +370,11 @@ impl Look {
     }
 }
 
-/// Ends what is too much, and says so. Gives what there was. `later`: when families began that began after it.
+/// Ends what is too much, and says so. Gives what there was.
 fn look(
     family: &Family,
     bounds: Bounds,
-    (memory, later): (&mut Memory, &[SystemTime]),
+    (memory, others): (&mut Memory, &Others),
     said: &Mutex<Option<String>>,
 ) -> Look {
     let living = family.living();
@@ -376,7 +397,7 @@ fn look(
     if bounds.memory == 0 {
         return seen;
     }
-    let held = memory.held(&living, later);
+    let held = memory.held(&living, others);
     let seen = Look { memory: held.all, ..seen };
     if held.all <= bounds.memory {
         return seen;

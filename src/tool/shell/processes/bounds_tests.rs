@@ -125,10 +125,59 @@ async fn t6_a_group_whose_leader_is_another_process_by_now_lives() {
     }
     let said = Mutex::new(None);
     let mut memory = Memory::new(family.clone());
-    look(&family, Bounds { processes: 2, ..Bounds::default() }, (&mut memory, &[]), &said);
+    look(&family, Bounds { processes: 2, ..Bounds::default() }, (&mut memory, &Others::default()), &said);
     assert!(lock(&said).is_some());
     assert!(!many.wait().unwrap().success(), "its own are ended");
     assert!(stranger.try_wait().unwrap().is_none(), "the stranger lives");
     stranger.kill().unwrap();
     stranger.wait().unwrap();
+}
+
+/// A file in memory that another command was seen to write is not counted for a later one, whether that has counted it before
+/// or not.
+#[test]
+fn t6_a_file_in_memory_counts_for_the_command_that_was_seen_to_write_it() {
+    use std::io::Write;
+    use std::os::unix::process::CommandExt;
+    let start = |line: &str| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", line]).process_group(0).stdin(std::process::Stdio::piped());
+        let child = command.spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let start = proc_fs::stat(pid).unwrap().start;
+        (child, Family { roots: vec![(pid, start)], ..Family::default() })
+    };
+    let file = std::path::PathBuf::from(format!("/dev/shm/tiller-seen-{}", std::process::id()));
+    let at = file.display();
+    let line = "exec 3>FILE; head -c 9000000 /dev/zero >&3; read x; exec 3>&-; echo >FILE.closed; read x";
+    let (mut writer, writes) = start(&line.replace("FILE", &at.to_string()));
+    let (mut later, reads) = start("read x");
+    let mut memories = [Memory::new(writes.clone()), Memory::new(reads.clone())];
+    let until = |what: &str, done: &mut dyn FnMut() -> bool| {
+        let end = Instant::now() + TIMEOUT;
+        while !done() {
+            assert!(Instant::now() < end, "{what}");
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+    };
+    until("it is written", &mut || {
+        memories[0].held(&writes.living(), &Others::default());
+        std::fs::metadata(&file).is_ok_and(|meta| meta.len() == 9_000_000)
+            && !memories[0].own_files().is_empty()
+    });
+    writer.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    until("it is closed", &mut || std::path::Path::new(&format!("{at}.closed")).exists());
+    let seen = Others { files: memories[0].own_files(), ..Others::default() };
+    let counted =
+        |memory: &mut Memory, others: &Others| memory.held(&reads.living(), others).loose >= 9_000_000;
+    assert!(!counted(&mut memories[1], &seen), "another was seen to write it");
+    assert!(counted(&mut memories[1], &Others::default()), "it may be its own");
+    assert!(!counted(&mut memories[1], &seen), "by now another was seen to write it");
+    for child in [&mut writer, &mut later] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    for path in [format!("{at}"), format!("{at}.closed")] {
+        std::fs::remove_file(path).unwrap();
+    }
 }

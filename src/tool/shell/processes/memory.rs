@@ -25,7 +25,16 @@ const WHOLE: u64 = u64::MAX;
 const ENTRIES: usize = 10_000;
 
 /// A file in memory: device and inode.
-type Key = (u64, u64);
+pub(super) type Key = (u64, u64);
+
+/// The other families that work.
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    /// When those began that began later.
+    pub later: Vec<SystemTime>,
+    /// Files in `/dev/shm` that they were seen to write.
+    pub files: HashSet<Key>,
+}
 
 /// The memory that a family holds.
 #[derive(Debug, Default)]
@@ -68,9 +77,10 @@ impl Memory {
         Self { family, since, files: BTreeMap::new(), theirs: HashSet::new(), numbers: HashSet::new() }
     }
 
-    /// Counts what these processes, which are a whole family, hold. `later`: when families began that began after it. A
-    /// file that is new in `/dev/shm` and that no process has open is counted for it if none of them had begun when it was made. Reads much of `/proc`.
-    pub(super) fn held(&mut self, living: &[Stat], later: &[SystemTime]) -> HeldMemory {
+    /// Counts what these processes, which are a whole family, hold. A file that is new in `/dev/shm` and that no process has open
+    /// is counted for it if no later family had begun when it was made, and no other one was seen to write it. Reads much of
+    /// `/proc`.
+    pub(super) fn held(&mut self, living: &[Stat], others: &Others) -> HeldMemory {
         self.numbers.extend(living.iter().map(|s| s.pid));
         let mut objects: HashMap<Key, u64> = HashMap::new();
         let mut whole = HashSet::new();
@@ -101,7 +111,8 @@ impl Memory {
             holders.extend(mine.keys().copied());
             objects.extend(mine);
         }
-        self.find_new(&holders, later);
+        self.files.retain(|key, file| file.own || !others.files.contains(key));
+        self.find_new(&holders, others);
         for (key, file) in &self.files {
             if !objects.contains_key(key)
                 && let Some(bytes) = still(&file.path, *key)
@@ -127,11 +138,12 @@ impl Memory {
 
     /// Takes in files that are new in `/dev/shm`, belong to this user and are held by no process of others: the family has
     /// written and closed them, as far as can be seen.
-    fn find_new(&mut self, holders: &HashSet<Key>, later: &[SystemTime]) {
+    fn find_new(&mut self, holders: &HashSet<Key>, families: &Others) {
         let me = rustix::process::geteuid().as_raw();
         let mut new: Vec<(Key, PathBuf)> = shared_files()
             .into_iter()
-            .filter(|file| file.owner == me && file.born.is_some_and(|born| self.made(born, later)))
+            .filter(|file| file.owner == me && file.born.is_some_and(|born| self.made(born, &families.later)))
+            .filter(|file| !families.files.contains(&file.key))
             .filter(|file| !self.files.contains_key(&file.key) && !self.theirs.contains(&file.key))
             .map(|file| (file.key, file.path))
             .collect();
@@ -153,6 +165,11 @@ impl Memory {
             ours || !self.theirs.insert(*key)
         });
         self.files.extend(new.into_iter().map(|(key, path)| (key, LooseFile { path, own: false })));
+    }
+
+    /// Files in `/dev/shm` that it was seen to write and that were made since it began.
+    pub(super) fn own_files(&self) -> HashSet<Key> {
+        self.files.iter().filter(|(_, file)| file.own).map(|(key, _)| *key).collect()
     }
 
     /// Files in `/dev/shm` that are left: those that are certainly the family's, or those that may be the user's.
