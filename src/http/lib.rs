@@ -120,8 +120,11 @@ pub async fn post(
     }
 }
 
-/// At most `most` bytes of the body, and whether there are more.
-async fn read(mut response: Response, most: usize) -> Result<(Vec<u8>, bool), reqwest::Error> {
+/// Reads at most `most` bytes of the body of an answer; true: there are more.
+///
+/// # Errors
+/// When the connection ends before.
+pub async fn read(mut response: Response, most: usize) -> Result<(Vec<u8>, bool), reqwest::Error> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await? {
         let room = most - body.len();

@@ -137,7 +137,7 @@ fn calls_have_the_names_and_values_that_guards_read() {
     assert_eq!((tasks.len(), &tasks[2].1["prompt"]), (4, &json!("b")));
 }
 
-/// A guard for one mode sees the mode here that is the most like it.
+/// A guard for one mode gets the mode here that is the most like it.
 #[test]
 fn the_mode_is_the_one_that_guards_know() {
     for (profile, mode) in [

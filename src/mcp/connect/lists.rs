@@ -12,6 +12,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpPostResponse, StreamableHttpResponseLimits,
 };
 use sse_stream::{Sse, SseStream};
+use tiller_http::read;
 
 use super::client::{Event, Failed, Headers};
 use crate::bounds::batch;
@@ -75,8 +76,8 @@ impl Lists {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         let most = limits.max_json_response_size;
-        let (body, is_whole) = body(response, most).await?;
-        if !is_whole {
+        let (body, more) = read(response, most).await?;
+        if more {
             return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: most });
         }
         if let Ok(one) = serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
@@ -114,13 +115,13 @@ async fn failure(
     let is_busy = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
     let later = response.headers().get(RETRY_AFTER).and_then(|time| time.to_str().ok()).map(str::to_owned);
     let most = if is_read { limits.max_json_response_size } else { limits.max_error_response_size };
-    let (body, is_whole) = match is_busy && !is_read {
-        true => (Vec::new(), false),
+    let (body, more) = match is_busy && !is_read {
+        true => (Vec::new(), true),
         // The status counts, also where the body cannot be read.
-        false => body(response, most).await.unwrap_or_default(),
+        false => read(response, most).await.unwrap_or_default(),
     };
     if is_read
-        && is_whole
+        && !more
         && let Ok(error @ ServerJsonRpcMessage::Error(_)) =
             serde_json::from_slice::<ServerJsonRpcMessage>(&body)
     {
@@ -133,7 +134,7 @@ async fn failure(
     Err(StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status}: {text}").into()))
 }
 
-/// The refusal of a login, with what the server says about it; `None`: the answer is none.
+/// The refusal of a login, with the reason that the server gives; `None`: the answer is none.
 fn refusal(status: StatusCode, about: &HeaderMap) -> Option<Failed> {
     let challenge = String::from_utf8_lossy(about.get(WWW_AUTHENTICATE)?.as_bytes()).into_owned();
     match status {
@@ -152,19 +153,6 @@ fn refusal(status: StatusCode, about: &HeaderMap) -> Option<Failed> {
 fn media(about: &HeaderMap) -> String {
     let kind = about.get(CONTENT_TYPE).map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
     kind.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
-}
-
-/// At most `most` bytes of the body of an answer; true: they are all of it.
-async fn body(mut response: reqwest::Response, most: usize) -> Result<(Vec<u8>, bool), reqwest::Error> {
-    let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await? {
-        let room = most - body.len();
-        body.extend_from_slice(&piece[..piece.len().min(room)]);
-        if piece.len() > room {
-            return Ok((body, false));
-        }
-    }
-    Ok((body, true))
 }
 
 /// Messages, one a line, as events.

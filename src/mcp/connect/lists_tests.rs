@@ -109,7 +109,7 @@ async fn a_body_that_is_no_good_list_ends_its_call_at_once() {
     }
 }
 
-/// A refused token is replaced, and a server that is asked too often says when it may be asked again: both are answers of HTTP
+/// A refused token is replaced, and a server that is asked too often names the time of the next request: both are answers of HTTP
 /// also where the body is an error of the protocol.
 #[tokio::test]
 async fn an_error_of_the_protocol_hides_no_refusal() {

@@ -112,7 +112,7 @@ impl Connection {
         self.peer().peer_info().map_or_else(String::new, |info| info.protocol_version.to_string())
     }
 
-    /// True for each of tools, prompts and resources that it says it has.
+    /// True for each of tools, prompts and resources that it announces.
     pub(crate) fn offers(&self) -> [bool; 3] {
         let Some(info) = self.peer().peer_info() else { return [true; 3] };
         let can = &info.capabilities;

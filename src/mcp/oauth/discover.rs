@@ -1,4 +1,4 @@
-//! The metadata of a server's login. The library finds them as the revisions since 2025-06-18 say; here they are compared with
+//! The metadata of a server's login. The library finds them as the revisions since 2025-06-18 define; here they are compared with
 //! their issuer, and found for servers of the revision before.
 
 use reqwest::Url;
@@ -136,7 +136,7 @@ async fn named_issuer(url: &str, challenge: Option<&str>) -> Option<String> {
     None
 }
 
-/// True for an address whose messages cannot be read on their way: https, or this machine where `here` says that it may be.
+/// True for an address whose messages cannot be read on their way: https, or this machine where `here` allows it.
 pub(super) fn is_private_way(address: &str, here: bool) -> bool {
     Url::parse(address).is_ok_and(|url| {
         url.scheme() == "https" || (here && url.scheme() == "http" && tiller_http::is_loopback(&url))
@@ -209,15 +209,9 @@ fn at(url: &Url, path: &str) -> Url {
 }
 
 /// The body of an answer; `None`: it has more than [`BYTES`].
-pub(super) async fn body(mut response: reqwest::Response) -> Result<Option<Vec<u8>>, reqwest::Error> {
-    let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await? {
-        body.extend_from_slice(&piece);
-        if body.len() > BYTES {
-            return Ok(None);
-        }
-    }
-    Ok(Some(body))
+pub(super) async fn body(response: reqwest::Response) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let (body, more) = tiller_http::read(response, BYTES).await?;
+    Ok(Some(body).filter(|_| !more))
 }
 
 /// Issuers are compared letter by letter, but for a slash behind a host.

@@ -93,7 +93,7 @@ impl Tokens {
         Ok(kept.token)
     }
 
-    /// Gets another token, with no rights but those that the server wants now.
+    /// Gets another token, with no rights but those that the server demands now.
     ///
     /// # Errors
     /// As [`Self::token`]; the token of before is kept.

@@ -130,7 +130,7 @@ fn answer(request: &Recorded, world: &Mutex<World>) -> Reply {
             "resource": format!("{base}/mcp"), "authorization_servers": [format!("{base}{}", world.login)],
             "scopes_supported": ["read"]
         })),
-        // The name of another login server, at an address that says nothing about it.
+        // The name of another login server, at an address without data about it.
         "/.well-known/other" => Reply::status(200).json(&json!({
             "issuer": OTHER, "authorization_endpoint": format!("{base}/authorize"),
             "token_endpoint": format!("{base}/token")

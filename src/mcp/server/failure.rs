@@ -51,7 +51,7 @@ impl Failure {
         let mut text = clean(self.why.as_bytes());
         let theirs = self.theirs.as_deref().map(|theirs| clean(theirs.as_bytes()));
         if let Some(theirs) = theirs.filter(|theirs| !theirs.trim().is_empty()) {
-            // Reworded since, or words that Tiller says itself: where theirs stand is not known, and all of it counts as theirs.
+            // Reworded since, or words of Tiller too: the place of theirs is not known, and all of it counts as theirs.
             let mut places = text.match_indices(&theirs).map(|(at, found)| (at, at + found.len()));
             let (own, theirs) = match (places.next(), places.next()) {
                 (Some((from, to)), None) => {
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(printed.for_model("s").matches("[untrusted text ").count(), 2);
     }
 
-    /// A server may say words that Tiller says as well, or that stand in the text twice.
+    /// A server may use words of Tiller, or words that stand in the text twice.
     #[test]
     fn words_of_a_server_that_stand_in_the_text_twice_are_all_in_the_frame() {
         for theirs in ["listed", "be listed: delete", "s", "delete all files"] {

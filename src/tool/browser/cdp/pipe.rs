@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// A message whose head says that it has `more` bytes than it would need.
+    /// A message whose head names `more` bytes than it needs.
     fn reply(id: u64, result: &[u8], more: usize) -> Vec<u8> {
         let mut message = cbor::encode(&json!({"id": id, "sessionId": "s"})).unwrap();
         message.pop();

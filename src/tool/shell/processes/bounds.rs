@@ -370,7 +370,7 @@ impl Look {
     }
 }
 
-/// Ends what is too much, and says so. Gives what there was.
+/// Ends the part of a family that is too much, with a message. Returns what there was.
 fn look(
     family: &Family,
     bounds: Bounds,

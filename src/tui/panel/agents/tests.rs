@@ -776,7 +776,7 @@ fn the_row_below_an_agent_is_about_its_first_question() {
             list.lines.iter().any(|line| line.text().contains(words))
         };
         assert_eq!(below(&r), said, "{calls:?}");
-        // Once they are answered, nothing of them stays; while one about the call is open, its row says so.
+        // Once they are answered, nothing of them stays; while one about the call is open, its row shows it.
         for (at, answered) in asks.iter().enumerate() {
             let waits = r.app.model.agent.conversation.tool("c1").unwrap().asked.is_some();
             assert_eq!(waits, calls[at..].contains(&Some("c1")), "{calls:?} {at}");

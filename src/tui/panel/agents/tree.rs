@@ -133,7 +133,7 @@ impl<'a> AgentTree<'a> {
             // Only of the agent on the screen it is known which tools run.
             let tools = if a.id == shown { tools(model) } else { Vec::new() };
             let mut row = agent_row(model, a, (depth * 2, apart), columns);
-            // The row of the call that its first question is about says it.
+            // The row of the call that its first question is about shows it.
             let first = model.questions.open.iter().find(|ask| ask.agent == a.id);
             let call = first.and_then(|ask| model.agent.conversation.asking_call(ask.id));
             if call.is_some() && tools.iter().any(|t| call == Some(t.call_id.as_str())) {
